@@ -158,13 +158,13 @@ def cache_of(view: View, name: str) -> ViewCache:
 
 
 def streaming_types(view: View, query: Query) -> list[str]:
-    """Those of the query's document types that are read, not indexed."""
+    """Return the document types of the query that are read, not indexed."""
     names = query.match.document_types or tuple(view.schemas)
     return [name for name in names if name in view.schemas and view.modes.get(name) == STREAMING_MODE]
 
 
 def indexed_types(view: View, query: Query) -> list[str]:
-    """Those of the query's document types that are indexed."""
+    """Return the document types of the query that are indexed."""
     names = query.match.document_types or tuple(view.schemas)
     return [name for name in names if name in view.schemas and view.modes.get(name, INDEX_MODE) == INDEX_MODE]
 

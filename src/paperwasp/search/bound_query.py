@@ -30,18 +30,18 @@ class BoundQuery(Struct, frozen=True, eq=False):
     query: Query
     ready: ReadyProfile
     profile: CompiledProfile
-    """That with what the query says instead, as the observer has it run."""
+    """The rank profile with the query's overrides, as the observer has it run."""
     setting: QuerySetting
     cost: RankCost
-    """What ranking and writing hits is known to take: of queries of few words, or of others."""
+    """The measured cost of ranking and writing hits, for queries of few words or for others."""
     limiter: Limiter | None = None
-    """Of the match-phase, where the profile or the query asks for one."""
+    """Limits the match phase, where the profile or the query asks for it."""
     diversifier: Diversifier | None = None
-    """Of what the second phase ranks."""
+    """Chooses among the hits that the second phase ranks."""
     levels: tuple[SortLevel, ...] = ()
-    """What sorts the hits; empty: their relevance."""
+    """The sort keys; empty: hits are sorted by relevance."""
     observer: Observer = NO_OBSERVER
-    """Of matching and ranking."""
+    """Takes note of matching and ranking."""
     is_over: Callable[[], bool] = is_never_over
     """Whether the time for matching and ranking is over."""
     helpers: Helpers = _NO_HELPERS

@@ -86,7 +86,7 @@ class HitGroups:
         self._parts.append(tuple(found))
 
     def _of_batch(self, request: GroupingRequest, bound: BoundQuery, hits: Hits) -> Hits:
-        """What is grouped of a batch: hits, or for `where(true)` all documents; and no more of either than `max` of the
+        """Return the hits of a batch to group, for `where(true)` all documents; no more of either than `max` of the
         outermost `all` says: those that are read first.
 
         Vespa: searchvisitor.cpp (`GroupingEntry`)

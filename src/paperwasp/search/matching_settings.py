@@ -20,12 +20,12 @@ from paperwasp.search.operators.operator import NO_TUNING, NeighborTuning, Tunin
 
 
 ELEMENT_GAP: Final = "vespa.matching.element_gap."
-"""What a query says of how far apart the elements of a field are: a rank property, with the field's name behind it."""
+"""The rank property for the gap between elements of a field, with the field's name behind it."""
 FILTER_THRESHOLD: Final = "vespa.matching.filter_threshold"
 STOPWORD_LIMIT: Final = "vespa.matching.weakand.stop_word_drop_limit"
 ADJUST_TARGET: Final = "vespa.matching.weakand.stop_word_adjust_limit"
 ALLOW_DROP_ALL: Final = "vespa.matching.weakand.allow_drop_all"
-"""What a query says of words that are in many documents, as rank properties: see `operators.operator`."""
+"""Rank properties for words that are in many documents: see `operators.operator`."""
 APPROXIMATE_THRESHOLD: Final = "vespa.matching.global_filter.lower_limit"
 POST_FILTER_THRESHOLD: Final = "vespa.matching.global_filter.upper_limit"
 FILTER_FIRST_THRESHOLD: Final = "vespa.matching.nns.filter_first_upper_limit"
@@ -33,11 +33,11 @@ FILTER_FIRST_EXPLORATION: Final = "vespa.matching.nns.filter_first_exploration"
 EXPLORATION_SLACK: Final = "vespa.matching.nns.exploration_slack"
 TARGET_FACTOR: Final = "vespa.matching.nns.target_hits_max_adjustment_factor"
 TIME_BUDGET: Final = "vespa.matching.anntimebudget"
-"""What a query says of nearest neighbours, in the same way; the last in milliseconds."""
+"""Rank properties for nearest neighbours; the last in milliseconds."""
 THREADS_OF_SEARCH: Final = "vespa.matching.numthreadspersearch"
 HITS_OF_THREAD: Final = "vespa.matching.minhitsperthread"
 SEARCH_PARTITIONS: Final = "vespa.matching.numsearchpartitions"
-"""What a query says of the threads that rank it: see `search.phases.scored_blocks`."""
+"""The rank property for the threads that rank a query: see `search.phases.scored_blocks`."""
 
 
 _DIGITS: Final = 9
@@ -87,7 +87,7 @@ def filter_tuning(declared: RankProfile) -> Tuning:
 
 
 def declared_tuning(declared: RankProfile) -> Tuning:
-    """What a rank profile says is done with words that are in many documents."""
+    """Return the tuning of a rank profile for words that are in many documents."""
     return _tuning(declared, {})
 
 

@@ -34,7 +34,7 @@ Lids = NDArray[np.uint32]
 
 
 class Touched(Struct, frozen=True):
-    """Which documents of one type reached the phases that the rank profile changes documents in."""
+    """The documents of one type that reached the phases in which the rank profile changes them."""
 
     mutations: Sequence[Mutation]
     _lids: dict[str, Lids] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Touched(Struct, frozen=True):
             self._lids[phase] = lids
 
     def operations(self, document_type: str, gids: NDArray[np.uint8]) -> Iterator[Mutate]:
-        """What is to be logged. `gids`: by lid, the global ids."""
+        """Yield the changes that are to be logged. `gids`: the global ids by lid."""
         for phase, lids in self._lids.items():
             changes = tuple((m.attribute, m.operation, m.value) for m in self.mutations if m.phase == phase)
             found = gids[np.unique(lids)]

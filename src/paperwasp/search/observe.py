@@ -1,4 +1,4 @@
-"""What is noted while a query is answered: a trace, profiles of its time, and the documents whose counters change.
+"""Observation of a query: its trace, profiles of its time, and the documents whose counters change.
 
 Matching and ranking report to one `Observer` for each document type. A query that asks for nothing has `NO_OBSERVER`,
 which takes no notice.
@@ -143,7 +143,7 @@ class TypeObserver(Observer):
 
 
 PLAN_LEVEL: Final = 6
-"""Of the trace: from here on it shows the plan, also without an explain level."""
+"""The level from which a trace shows the plan, also without an explain level."""
 MOST_OPERATORS: Final = 500
 """The most that a plan shows."""
 
@@ -165,7 +165,7 @@ class QueryTrace:
         return self.explain_level > 0 or self.level >= PLAN_LEVEL
 
     def begin(self, document_type: str, steps: Mapping[str, str]) -> None:
-        """What comes now is about documents of this type. `steps`: filled later: whether each step of the query was
+        """Begin the part of a document type. `steps` is filled later: whether each step of the query was
         done by a kernel, which is named, or by the general code."""
         self._traces = self._by_type.setdefault(document_type, self._traces if not self._by_type else [])
         self.tag("steps", steps=steps)
@@ -231,7 +231,7 @@ def _placed(shown: dict[str, Any], place: int | None) -> dict[str, Any]:
 
 
 def name_of(operator: Operator) -> str:
-    """What an operator is called in YQL, as far as it has a name there."""
+    """Return the name of an operator in YQL, as far as it has one."""
     return _NAMES.get(type(operator).__name__, type(operator).__name__.removesuffix("Operator").lower())
 
 
@@ -244,7 +244,7 @@ _NAMES: Final[Mapping[str, str]] = {
 
 
 def _said(operator: Operator) -> dict[str, Any]:
-    """What a leaf looks for."""
+    """Describe the search of a leaf."""
     if not isinstance(operator, TermOperator):
         return {}
     fields = [
@@ -268,7 +268,7 @@ Report = dict[str, Any]
 
 
 class _Task(Struct):
-    """What was done by one name below one other, all times together."""
+    """The time spent under one name below another, all times together."""
 
     name: str
     count: int = 0
@@ -296,7 +296,7 @@ class Profiler:
 
     @contextmanager
     def task(self, name: str, count: int = 1) -> Iterator[None]:
-        """What is done within is done for `name`, `count` times."""
+        """Measure the block as work for `name`, `count` times."""
         task = self._open[-1].below.setdefault(name, _Task(name))
         self._open.append(task)
         begun_ns = self._env.monotonic_ns()
@@ -317,7 +317,7 @@ class Profiler:
             self._open.pop()
 
     def report(self) -> Report:
-        """As a trace shows it."""
+        """Return the report as a trace shows it."""
         if self.depth > 0:
             roots = _sorted(self._root.below.values(), lambda task: task.total_ns)
             total_ns = sum(task.total_ns for task in roots)
@@ -363,7 +363,7 @@ EXPRESSION: Final = "rank expression"
 
 
 class Profilers:
-    """Those that a query asks for, by the tags of their reports."""
+    """The profilers that a query asks for, by the tags of their reports."""
 
     def __init__(self, env: Environment, wanted: Profiling) -> None:
         depths = {_MATCHING: wanted.matching, FIRST_PHASE: wanted.first_phase, SECOND_PHASE: wanted.second_phase}
@@ -439,7 +439,7 @@ class _TimedFeature:
 
 
 def _described(node: TensorNode) -> str:
-    """What a node of tensors does."""
+    """Describe a node of a tensor graph."""
     name, *given = (part for part in node.key if not isinstance(part, TensorNode))
     if name == "feature":
         return str(given[0])

@@ -1,4 +1,4 @@
-"""What a query asks of a content cluster, and what the cluster answers."""
+"""A query to a content cluster, and its answer."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class SearchAfter(Struct, frozen=True):
     sort_keys: tuple[Any, ...]
     """As in `Hit.sort_keys`; empty: the hits are in the order of their relevance."""
     gid: bytes
-    """Of the last hit; or `BEFORE_ALL` of those that are equal to it, or `AFTER_ALL`."""
+    """The global id of the last hit; or `BEFORE_ALL` of those that are equal to it, or `AFTER_ALL`."""
     lid: int = -1
-    """What stands for its place in the order of a node, which finds it: a lid, or `phases.order.streamed_lid`; -1 is
+    """Its place in the order of a node, which finds it: a lid, or `phases.order.streamed_lid`; -1 is
     before all."""
 
 
@@ -56,7 +56,7 @@ class Match(Struct, frozen=True):
     document_types: tuple[str, ...] = ()
     """Empty: all of the cluster."""
     language: str = ""
-    """Of the query's text, where no annotation says another: an RFC 5646 tag; empty: not known."""
+    """The language of the query's text, where no annotation says another: an RFC 5646 tag; empty: not known."""
     gram_match: str = "all"
     """How the grams of a text belong together: a composite of `operators.item`."""
     match_phase: MatchPhaseOverride = MatchPhaseOverride()
@@ -74,13 +74,13 @@ class Rank(Struct, frozen=True):
     """Rank feature → what it is for every hit, whatever it would be."""
     override: RankingOverride | None = None
     now_seconds: float | None = None
-    """What the time is for rank features, in seconds since 1970; None: what it is."""
+    """The time for rank features, in seconds since 1970; None: now."""
     global_hits: int = 0
     """For how many of the best hits of a type the container needs what their profile's global phase asks for."""
     global_page: GlobalPage | None = None
     """Set where no other hits are ranked beside those of the node: it may rank them, and answer with the page."""
     expressions: RankExpressions | None = None
-    """Those that take the place of the profile's; None: there are none."""
+    """The expressions in place of the profile's; None: there are none."""
 
     def of_request(
         self, inputs: Mapping[str, object], now_seconds: float | None, global_page: GlobalPage | None
@@ -110,7 +110,7 @@ class Order(Struct, frozen=True):
 
 
 class Show(Struct, frozen=True):
-    """What is shown of each hit."""
+    """The part of each hit that is shown."""
 
     summary: str = "default"
     fields: tuple[str, ...] = ()
@@ -119,7 +119,7 @@ class Show(Struct, frozen=True):
     """False: words of the query are not marked; `marks` says how they are."""
     list_features: bool = False
     tensor_form: str = "short"
-    """Of tensors in summaries: one of `tensor.json_output.FORMS`."""
+    """The form of tensors in summaries: one of `tensor.json_output.FORMS`."""
     exact_tensors: bool = False
     """Whether their floats have the digits of a double, not the fewest that say which float it is."""
     prefetch: tuple[str, ...] = ()
@@ -130,11 +130,11 @@ class Show(Struct, frozen=True):
     tags: Tags = HI_TAGS
     """How the application marks the words of a query."""
     objects: Objects = ALL_OBJECTS
-    """What is shown as JSON objects."""
+    """The values that are shown as JSON objects."""
 
     @property
     def marks(self) -> Tags:
-        """What stands around words of the query, and where a teaser leaves text out."""
+        """The tags around words of the query, and where a teaser leaves text out."""
         return self.tags if self.bolding else NO_TAGS
 
 
@@ -160,18 +160,18 @@ class Query(Struct, frozen=True):
     deadline: Deadline = Deadline()
     groupings: tuple[GroupingRequest, ...] = ()
     memory_bytes: int = limits.QUERY_MEMORY_BYTES
-    """What ranking may take beside what the documents have, on one node."""
+    """The memory that ranking may take beside that of the documents, on one node."""
 
 
 class HitExplanation(NamedTuple):
     """Why a hit scores what it does."""
 
     phases: tuple[Mapping[str, Any], ...] = ()
-    """Of each phase that the node knows of, what JSON can say: its score, and the tree of its expression."""
+    """The score and the tree of the expression of each phase that the node knows of, as JSON."""
     note: str = ""
     """Why there are none."""
     global_values: tuple[NodeValue, ...] | None = None
-    """What the nodes of the global phase's expression are, as far as that depends on the hit alone."""
+    """The values of the nodes of the global phase's expression, as far as they depend on the hit alone."""
 
 
 class Hit(NamedTuple):
@@ -194,7 +194,7 @@ class Hit(NamedTuple):
     lid: int = 0
     """Decides, within a node, between hits that are equal in all else; of no meaning elsewhere."""
     global_inputs: tuple[float, ...] | None = None
-    """What the global phase needs, in the order of `GlobalPhase.inputs`."""
+    """The inputs of the global phase, in the order of `GlobalPhase.inputs`."""
     explanation: HitExplanation | None = None
 
 
@@ -213,17 +213,17 @@ class SearchResponse(Struct, frozen=True):
     degraded: frozenset[str] = frozenset()
     """Why not all was searched: "timeout", "match-phase"."""
     stamp: int = 0
-    """Of the view that was searched: see StampRequest; 0: not known."""
+    """The stamp of the view that was searched: see StampRequest; 0: not known."""
     summary_ns: int = 0
-    """What writing the hits took."""
+    """The time that writing the hits took."""
     page: tuple[bytes | None, ...] | None = None
     """The JSON of each hit, None for those that are in `hits`; None: all are in `hits`."""
     is_page: bool = False
     """Whether the hits are those of `Rank.global_page`."""
     mutations: tuple[Mutate, ...] = ()
-    """What the node has to apply before it answers, by the rank profile's `mutate`. Never in an answer."""
+    """The changes that the node applies before it answers, by the rank profile's `mutate`. Never in an answer."""
     groupings: tuple[PartialResult, ...] = ()
-    """What the grouping requests found, with the hits of their lists filled."""
+    """The results of the grouping requests, with the hits of their lists filled."""
 
     @property
     def covered_documents(self) -> int:

@@ -1,4 +1,4 @@
-"""What queries are written with, in every language: tokens, literals, annotations, and lists of values."""
+"""The parts of queries in every language: tokens, literals, annotations, and lists of values."""
 
 from __future__ import annotations
 

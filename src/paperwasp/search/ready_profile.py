@@ -39,13 +39,13 @@ class ReadyProfile(Struct, frozen=True, eq=False):
     element_gaps: Mapping[str, float]
     """By field: how far apart its elements are."""
     tuning: Tuning
-    """What is done with words that are in many documents."""
+    """The tuning for words that are in many documents."""
     streamed_tuning: Tuning
     """The same in streaming search, where frequencies are not known."""
     cost: RankCost
-    """Of queries of few words (`is_plain`)."""
+    """The cost of queries of few words (`is_plain`)."""
     large_cost: RankCost
-    """Of queries of many words, which are measured apart: their cost does not raise the estimate for small ones."""
+    """The cost of queries of many words, measured apart: it does not raise the estimate for small ones."""
     reused: frozenset[str]
     """Features of the first phase that later steps need again."""
 
@@ -83,15 +83,15 @@ class ReadyProfile(Struct, frozen=True, eq=False):
 
 
 FEATURE_NS: Final = 2_000
-"""What one rank feature of one hit is taken to cost until it was measured: more than nearly all do."""
+"""The assumed cost of one rank feature of one hit until it is measured: more than nearly all do."""
 TENSOR_NS: Final = 100_000
-"""What a tensor of an expression that came with a query is taken to cost, until it was measured."""
+"""The assumed cost of a tensor of an expression that came with a query, until it is measured."""
 OPERATION_NS: Final = 5
-"""What one operation of such an expression is taken to cost for one hit."""
+"""The assumed cost of one operation of such an expression for one hit."""
 CELL_NS: Final = 2
-"""What one cell of the tensors of a hit is taken to cost, until it was measured."""
+"""The assumed cost of one cell of the tensors of a hit, until it is measured."""
 HIT_NS: Final = 20_000
-"""What writing a hit is taken to cost until it was measured."""
+"""The assumed cost of writing a hit until it is measured."""
 _LEAST_MEASURED: Final = 8
 """This number of hits, or more, says what one costs."""
 _DEARER: Final = 0.5
@@ -119,9 +119,9 @@ class RankCost:
         self.second_ns = second_ns
         self.write_ns: float = HIT_NS
         self.fixed_ns: Final = fixed_ns
-        """What tensors are taken to cost that may be the same for all hits, however few these are."""
+        """The assumed cost of tensors that may be the same for all hits, however few these are."""
         self.global_ns: Final = global_ns
-        """What the tensors of one hit for the global phase are taken to cost."""
+        """The assumed cost of the tensors of one hit for the global phase."""
         self.shown_ns: Final = shown_ns
         """The same of those that are shown with a hit."""
 
@@ -143,7 +143,7 @@ class RankCost:
 
     @property
     def known_ns(self) -> float | None:
-        """What ranking one match takes; None: that is not measured, or not less than it was taken to be."""
+        """The measured cost of ranking one match; None: it is not measured, or not below the assumed one."""
         return self.first_ns if self.first_ns < FEATURE_NS else None
 
     def ranked(self, count: int, took_ns: int) -> None:
@@ -167,13 +167,13 @@ def _unseen_ns(program: Program) -> float:
 
 
 def _all_cells(profile: CompiledProfile) -> int:
-    """Of all that is computed for a hit which is ranked in all phases, and shown."""
+    """The cells of all that is computed for a hit which is ranked in all phases, and shown."""
     phases = (program for program in (profile.first_phase, profile.second_phase) if program is not None)
     return sum(map(cells_of, (*phases, *_global_inputs(profile), *_shown(profile))))
 
 
 def _cells_ns(profile: CompiledProfile) -> tuple[float, float]:
-    """What the tensors of one hit take: those for the global phase, and those that are shown."""
+    """The cost of the tensors of one hit: those for the global phase, and those that are shown."""
     return CELL_NS * sum(map(cells_of, _global_inputs(profile))), CELL_NS * sum(map(cells_of, _shown(profile)))
 
 

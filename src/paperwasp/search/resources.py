@@ -1,4 +1,4 @@
-"""What one query may use on a content node: time, memory, and threads that help with large work."""
+"""The resources of one query on a content node: time, memory, and threads that help with large work."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class BoundSearch:
         is_one = len(self._indexed) == 1 and not self._streamed
         self._groups = HitGroups(query, served.summaries, is_one=is_one) if query.groupings else None
         self._matches: dict[int, Matches] = {}
-        """Those of bound queries, by id, that were looked for to estimate what grouping them takes."""
+        """The matches of bound queries, by id, that were looked for to estimate the cost of grouping."""
 
     @classmethod
     def if_short(cls, view: View, query: Query, served: ServedSchemas) -> BoundSearch | None:
@@ -202,7 +202,7 @@ class BoundSearch:
         )
 
     def _mutations(self, ranked: RankedHits) -> tuple[Mutate, ...]:
-        """What the rank profile changes in the documents that reached its phases."""
+        """Return the changes of the rank profile in documents that reached its phases."""
         bound = ranked.bound
         return bound.observer.mutations(bound.setting.space.schema.document.name, self._view.gids)
 
@@ -336,7 +336,7 @@ def _rendered_by(page: Sequence[bytes | None]) -> str:
 
 
 def _joined(found: Sequence[SearchResponse], query: Query) -> SearchResponse:
-    """What was found in several ways as one."""
+    """Join answers of several ways into one."""
     hits = sorted(chain.from_iterable(part.hits for part in found), key=_order_of(query))
     documents = sum(part.documents for part in found)
     covered = sum(part.documents * part.coverage for part in found)
@@ -353,7 +353,7 @@ def _joined(found: Sequence[SearchResponse], query: Query) -> SearchResponse:
 
 
 def _order_of(query: Query) -> Callable[[Hit], Any]:
-    """What hits that are written are sorted by."""
+    """Return the sort key of hits that are written."""
     if query.order.keys:
         return lambda hit: (hit.sort_keys, hit.lid)
     return lambda hit: (_falling(hit.relevance), hit.lid)
@@ -365,7 +365,7 @@ def _falling(relevance: float) -> float:
 
 
 def _keys(hits: RankedHits, levels: Sequence[SortLevel], numbers: Sequence[int]) -> Iterable[SortKeys]:
-    """What sorts the hits with these numbers among others; None where the query does not sort."""
+    """Return the keys that sort hits with these numbers among others; None where the query does not sort."""
     if not levels:
         return repeat(None, len(numbers))
     lids, scores = hits.lids[numbers], hits.scores[numbers]
@@ -398,11 +398,11 @@ def _places(kind: int, hits: RankedHits, levels: Sequence[SortLevel]) -> Iterato
 
 
 FACET_NS: Final = 30_000
-"""Of a facet, whatever it counts."""
+"""The assumed cost of a facet, whatever it counts."""
 FACET_HIT_NS: Final = 10
-"""Of one hit that it counts."""
+"""The assumed cost of one hit that it counts."""
 FACET_GROUP_NS: Final = 1_500
-"""Of one group that is shown."""
+"""The assumed cost of one group that is shown."""
 
 
 def is_plain(tree: Item, types_count: int) -> bool:

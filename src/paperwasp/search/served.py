@@ -1,4 +1,4 @@
-"""What an application's schemas compile to, once for all queries: rank profiles, types of mode streaming, summaries.
+"""Schemas of an application, compiled once for all queries: rank profiles, types of mode streaming, summaries.
 
 A content cluster compiles all of it when it is configured, so that the first query is as fast as the tenth.
 """

@@ -104,7 +104,7 @@ class Batch(Struct, frozen=True):
     view: View
     progress: float
     gids: Sequence[bytes]
-    """Of its documents, rising."""
+    """The global ids of its documents, rising."""
 
 
 def batches_of(view: View, streamed: StreamedType, wanted: Streaming | None, clock: QueryClock) -> Iterator[Batch]:
@@ -133,7 +133,7 @@ def batches_of(view: View, streamed: StreamedType, wanted: Streaming | None, clo
 
 
 def _selection(wanted: Streaming | None) -> str:
-    """What is asked for, as a document selection."""
+    """Return the wanted documents as a document selection."""
     said = wanted or Streaming()
     ways = [bool(said.group), said.userid is not None, bool(said.selection)]
     if sum(ways) != 1:
@@ -229,7 +229,7 @@ def _columns_of(kind: TypeLayout, values: Sequence[dict[str, Any]]) -> dict[tupl
 
 
 class GroupedColumns(Mapping[str, ColumnView]):
-    """What documents that are read for one query are grouped by: their columns, by name, but with 0 for single
+    """The columns by name that documents are grouped by which are read for one query, but with 0 for single
     integers that are not set, and with the knowledge which elements of arrays of structs and of maps have a part. These
     are made when they are asked for.
 

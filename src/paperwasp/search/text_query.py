@@ -35,7 +35,7 @@ class FacetList(NamedTuple):
 
     attribute: str
     order: int
-    """Of the counts: 1 rising, -1 falling; 0: values are in the order of their best hits."""
+    """The order of the counts: 1 rising, -1 falling; 0: values are in the order of their best hits."""
     most: int
     """How many values are left of all."""
     shown: int
@@ -43,7 +43,7 @@ class FacetList(NamedTuple):
     head: str
     """The JSON of the list up to its label."""
     turn: str
-    """What follows where more are left than are shown: the continuation."""
+    """The continuation, where more are left than are shown."""
     counts: tuple[str, ...]
     """The names of the count, as JSON with the colon."""
 
@@ -57,7 +57,7 @@ class FacetRoot(NamedTuple):
 
 
 class TextTemplate(Struct, frozen=True, eq=False):
-    """What queries have in common that differ in their text, their page and their deadline: there is a plan for
+    """The common part of queries that differ in their text, their page and their deadline: there is a plan for
     each."""
 
     query: Query
@@ -67,17 +67,17 @@ class TextTemplate(Struct, frozen=True, eq=False):
     composite: str
     """How they belong together: `or`, `and`, `weakAnd`, or `phrase`; `near`: there are none, but a vector."""
     filters: tuple[ItemTemplate, ...] = ()
-    """What makes each of the items that documents must match besides."""
+    """Templates of the items that documents must match besides."""
     target_hits: int = 0
-    """Of a weakAnd; 0: the default."""
+    """The wanted hits of a weakAnd; 0: the default."""
     words: tuple[tuple[str, ItemTemplate], ...] = ()
     """The index of each word and what makes it, where words are of the statement in place of a text."""
     near: NearestNeighborItem | None = None
-    """What is looked for besides words, or in their place; the queries have a vector for it, and no other input."""
+    """The nearestNeighbor besides words, or in their place; the queries have a vector for it, and no other input."""
     join: str = ""
     """How it belongs together with words: `or`; `rank`: words beside it only rank."""
     facets: tuple[FacetRoot, ...] = ()
-    """What the groupings of the query show: all that they do."""
+    """The facets of the query: all that its groupings show."""
     number: int = field(default_factory=count().__next__)
     """Another for each template of this process."""
 
@@ -107,7 +107,7 @@ class TextQuery(NamedTuple):
     deadline_ns: int
     """The end of its time on the monotonic clock."""
     literals: tuple[str, ...] = ()
-    """Those of the request that its filters and words are made of, as they are written."""
+    """The literals of the request that its filters and words are made of, as they are written."""
     vector: bytes = b""
     """The text of the vector: a JSON array of numbers."""
 
@@ -134,11 +134,11 @@ class TextAnswer(NamedTuple):
     """The JSON of the whole result, but for hits that are left."""
     total_count: int
     hits: int
-    """Those that are shown."""
+    """The number of hits that are shown."""
     documents: int
     stamp: int
-    """Of the view that was searched."""
+    """The stamp of the view that was searched."""
     summary_ns: int
-    """What writing the hits took."""
+    """The time that writing the hits took."""
     left: tuple[tuple[int, Hit], ...] = ()
     """Hits that are not in the JSON yet, and the places in it where they belong, rising."""

@@ -62,12 +62,12 @@ class _Parameters(Struct, frozen=True):
     is_weighted: bool
     greatest_weight: float
     importance: float
-    """Of the completeness of the field, beside that of the query."""
+    """The weight of the field's completeness beside the query's."""
     attributes: frozenset[str]
 
 
 class _Metrics(Struct, frozen=True, dict=True):
-    """What one block of hits comes to."""
+    """The metrics of one block of hits."""
 
     block: Block
     given: _Parameters

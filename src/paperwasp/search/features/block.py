@@ -23,12 +23,12 @@ from paperwasp.storage.attributes import ColumnView
 
 
 class FirstPhase(Struct, frozen=True, eq=False):
-    """What is known when the first phase is over."""
+    """The result of the first phase, as later phases use it."""
 
     highest: float
-    """Of all its scores."""
+    """The highest of all its scores."""
     reranked: Lids
-    """Those that the second phase ranks, best first."""
+    """The hits that the second phase ranks, best first."""
 
     def ranks(self, lids: Lids) -> NDArray[np.float64]:
         """The place of each lid among those, from 1; infinite where it is not among them."""
@@ -45,7 +45,7 @@ class Block(Struct, eq=False):
     """Some hits of a query, with what is known of them. Arrays are parallel to `lids`, which ascend."""
 
     setting: QuerySetting
-    """What is the same for all hits: terms, values, columns, index."""
+    """Terms, values, columns and index, which are the same for all hits."""
     lids: Lids
     scores: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     """Known scores: of "firstPhase", "secondPhase", or "relevance", which is what the hits have in the end."""
@@ -57,7 +57,7 @@ class Block(Struct, eq=False):
     """Hits that score no more are not wanted: their score may be -infinity. Not -infinity only where a feature is all
     that is computed."""
     known: dict[object, Any] = field(default_factory=dict)
-    """What was computed for the block: features by their names, nodes of tensors."""
+    """Features by name, and nodes of tensors, that are computed for the block already."""
 
     def __post_init__(self) -> None:
         self.known.update(self.setting.features)
@@ -102,7 +102,7 @@ class Block(Struct, eq=False):
         return self.once(("length", field), lambda: index.field_lengths(number, self.lids))
 
     def matches(self, term: int, field: str) -> Iterator[FieldMatch]:
-        """What term number `term` matches in `field`."""
+        """The matches of term number `term` in `field`."""
         return (match for match in self.setting.terms[term].matches if match.field == field)
 
     def matched(self, term: int, field: str) -> NDArray[np.bool_]:
@@ -130,7 +130,7 @@ class Block(Struct, eq=False):
         return np.zeros(len(self.lids) + 1, np.uint32), np.zeros(0, np.uint32)
 
     def match_weights(self, term: int, field: str) -> NDArray[np.int64]:
-        """What the match of term number `term` in `field` weighs: the sum of the weights of matched elements in an
+        """The weight of the match of term number `term` in `field`: the sum of the weights of matched elements in an
         attribute, the weight of the first in an index, 1 where there are none; 0 where it does not match."""
         result = np.zeros(len(self.lids), np.int64)
         for match in self.matches(term, field):
@@ -138,7 +138,7 @@ class Block(Struct, eq=False):
         return result
 
     def raw_scores(self, term: int, field: str) -> NDArray[np.float64]:
-        """What the operator itself scores, where it matches; 0 elsewhere, and for operators without a score."""
+        """The score of the operator itself, where it matches; 0 elsewhere, and for operators without one."""
         result = np.zeros(len(self.lids))
         for match in self.matches(term, field):
             result += match.raw_scores(self.lids)

@@ -47,7 +47,7 @@ class Bm25Parameters(Struct, frozen=True):
     average_field_length: float | None = None
 
     def scores(self, occurrences: Floats, lengths: Floats, average_length: float, weight: float) -> Floats:
-        """What a term of this weight (its idf) adds where it occurs; in the order of operations of Vespa."""
+        """Return the score of a term of this weight (its idf), computed in Vespa's order of operations."""
         saturation = self.k1 * (1.0 - self.b) + self.k1 * self.b * (lengths / average_length)
         with np.errstate(all="ignore"):  # 0 / 0 where the term does not occur and k1 is 0
             added: Floats = occurrences * (weight * (self.k1 + 1.0)) / (occurrences + saturation)
@@ -111,7 +111,7 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
 
 
 Scores = Callable[[Block, str | None], Floats]
-"""Of the terms with a label, or of all: one for each hit."""
+"""One score for each hit, of the terms with a label or of all terms."""
 
 
 def bm25_scores(setup: RankSetup, field: str) -> Scores:
@@ -160,9 +160,9 @@ class _Words(Struct, frozen=True):
 
     index: IndexSnapshot
     number: int
-    """Of the field."""
+    """The number of the field in the index."""
     terms: list[tuple[int, float]]
-    """Of each word its number in the index, and its idf."""
+    """The number of each word in the index, and its idf."""
     lids: Lids
     """The hits in which they count."""
     there: NDArray[np.bool_] | None
@@ -208,7 +208,7 @@ def _average_length(block: Block, field: str, parameters: Bm25Parameters) -> flo
 
 
 def _degraded(field: str, parameters: Bm25Parameters) -> Scores:
-    """Of a field without enable-bm25: a match counts as one occurrence in a field of average length, as in Vespa."""
+    """Score a field without enable-bm25: a match is one occurrence in a field of average length, as in Vespa."""
 
     def compute(block: Block, label: str | None) -> Floats:
         scores = np.zeros(len(block.lids))
@@ -222,7 +222,7 @@ def _degraded(field: str, parameters: Bm25Parameters) -> Scores:
 
 @explains("bm25")
 def bind_parts(setup: RankSetup, arguments: tuple[str, ...], output: str) -> PartsOf:
-    """What each term adds, and of what: its idf, how often it occurs, and how long the field is."""
+    """Explain the score of each term: its idf, its occurrences, and the length of the field."""
     field, *labels = arguments
     parameters = bm25_parameters(setup, field)
     label = labels[0] if labels else None
@@ -284,7 +284,7 @@ def _labels(block: Block) -> list[str]:
 
 
 def _batch(block: Block, labels: list[str], columns: list[Floats]) -> TensorBatch:
-    """Of each label the values that are not 0."""
+    """A batch of the values of each label that are not 0."""
     values = np.array(columns, np.float64).reshape(len(labels), len(block.lids)).T
     hits, numbers = np.nonzero(values)
     starts = np.searchsorted(hits, np.arange(len(block.lids) + 1)).astype(np.int64)

@@ -78,11 +78,11 @@ class BoundFeature(Struct, frozen=True, eq=False):
     bm25_field: Bm25Field | None = None
     query_name: str | None = None
     bind_parts: Callable[[], PartsOf | None] = lambda: None
-    """What it is made of, for those who ask why."""
+    """Binds the parts of the feature, for explanations."""
 
     @property
     def kept(self) -> Callable[[Block], KeptTensors] | None:
-        """What tells where its tensors stand: of tensor attributes."""
+        """The function that finds its tensors in a tensor attribute; None: it is no such attribute."""
         return getattr(self.compute, "kept", None)
 
     @property
@@ -92,7 +92,7 @@ class BoundFeature(Struct, frozen=True, eq=False):
 
     @property
     def best(self) -> FindBest | None:
-        """What finds the best hits by it: of native features."""
+        """The kernel that finds the best hits by it; None: only native features have one."""
         return getattr(self.compute, "best", None)
 
 
@@ -105,7 +105,7 @@ class Catalog(Struct):
 
     setup: RankSetup
     described: DescribedFeatures = field(default_factory=dict)
-    """What the profiles of a schema share."""
+    """Descriptions that the profiles of a schema share."""
     _bound: dict[str, BoundFeature] = field(default_factory=dict)
 
     def describe(self, name: str, arguments: tuple[str | None, ...], output: str) -> Description:
@@ -205,5 +205,5 @@ def feature_named(text: str) -> str:
 
 
 def default_rank_features(setup: RankSetup) -> tuple[str, ...]:
-    """What `ranking.listFeatures` shows: the features that each family lists, in the order of their names."""
+    """The features that `ranking.listFeatures` shows: those that each family lists, by name."""
     return tuple(name for family in sorted(families()) for name in families()[family].listed(setup))

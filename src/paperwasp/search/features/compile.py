@@ -73,7 +73,7 @@ class ServedProfile(Struct, frozen=True, eq=False, weakref=True):
     schema: Schema
     name: str
     declared: RankProfile
-    """As the schema declares it, with the expressions of a query in place of its own."""
+    """The profile as the schema declares it, with the expressions of a query in place of its own."""
     compiled: CompiledProfile | Unexecuted
     is_of_query: bool = False
     """Whether it has expressions of a query."""
@@ -110,12 +110,12 @@ def typed_expression(schema: Schema, name: str, text: str) -> TypedExpression:
 
 
 def check_profiles(schema: Schema, files: Mapping[str, bytes]) -> tuple[Finding, ...]:
-    """What to tell at a deployment of the rank profiles of a schema; raises ProfileError for what is wrong."""
+    """Return the findings of a deployment about rank profiles of a schema; raises ProfileError for what is wrong."""
     return unexecuted_findings(schema, compile_profiles(schema, files, probe))
 
 
 def unexecuted_findings(schema: Schema, compiled: Mapping[str, CompiledProfile | Unexecuted]) -> tuple[Finding, ...]:
-    """What to tell of the profiles that are deployed and not executed yet."""
+    """Return the findings about compiled profiles: those not executed, undeclared inputs, coarse attributes."""
     findings = []
     for name, profile in compiled.items():
         position = schema.rank_profiles[name].position

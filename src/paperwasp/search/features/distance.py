@@ -87,14 +87,14 @@ def is_of_positions(setup: RankSetup, arguments: tuple[str, ...]) -> bool:
 
 
 class NearVectors(Struct, frozen=True, eq=False):
-    """Of each hit the vector that is nearest to the one of a term, whether the term matches or not."""
+    """The vector of each hit that is nearest to a term's vector, whether the term matches or not."""
 
     distances: NDArray[np.float64]
     """Infinite where a hit has no vector."""
     closeness: NDArray[np.float64]
     """The raw scores; `least` where a hit has no vector."""
     subspaces: NDArray[np.uint32]
-    """Which of a hit's vectors it is."""
+    """The number of the vector among those of its hit."""
     least: float
 
 
@@ -116,12 +116,12 @@ def vector_labels(
 
 
 def vectors_of(block: Block, kind: str, name: str) -> Sequence[NearVectors]:
-    """What `kind`, field or label, says of a block; found once for closeness and distance."""
+    """The nearest vectors in a block by `kind`, field or label; found once for closeness and distance."""
     return block.once(("nearest vectors", kind, name), lambda: tuple(_vectors_of(block, kind, name)))
 
 
 def _vectors_of(block: Block, kind: str, name: str) -> Iterator[NearVectors]:
-    """Of the terms that search the field, or of the one with the label in all its fields. Another operator with that
+    """Yield those of the terms that search the field, or of the labelled term in all its fields. An operator with the
     label counts with its raw score, where it matches."""
     if kind == "field":
         for number in range(len(block.setting.terms)):
@@ -161,7 +161,7 @@ class NearestPlaces(Struct, frozen=True, eq=False):
 
 
 def nearest_places(block: Block, field: str) -> NearestPlaces:
-    """Those of a block, found once for all features of the field."""
+    """The nearest places of a block, found once for all features of the field."""
     return block.once(("nearest places", field), lambda: _nearest_places(block, field))
 
 
@@ -393,14 +393,14 @@ _NUMBER: Final = compile_later(
     r"\s*[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|inf|nan)", re.ASCII | re.IGNORECASE
 )
 _POINT: Final = 1e-6
-"""What is shorter is no line."""
+"""A path that is shorter is no line."""
 
 
 class _Nearest(NamedTuple):
-    """Of each position, the nearest point of a path."""
+    """The point of a path that is nearest to each position."""
 
     square: Floats
-    """Of the distance."""
+    """The square of the distance."""
     traveled: Floats
     """From the start of the path."""
     product: Floats
@@ -442,7 +442,7 @@ def _filled(hits: int, default: float, places: NDArray[np.int64], values: Floats
 
 
 def _nearest(path: Floats, positions: Floats) -> _Nearest:
-    """Of equally near segments the first."""
+    """Find the nearest points of a path; of equally near segments the first counts."""
     many = len(positions)
     best = _Nearest(np.full(many, np.inf), np.zeros(many), np.zeros(many), np.zeros(many, np.int64))
     gone = 0.0

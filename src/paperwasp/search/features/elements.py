@@ -137,7 +137,7 @@ class Output(Struct, frozen=True):
     program: Program
 
     def values(self, rows: ElementRows) -> Floats:
-        """Of each hit; 0 where no element matches."""
+        """One value for each hit; 0 where no element matches."""
         columns = [np.ascontiguousarray(symbol.compute(rows)) for symbol in self.program.features]
         values = self.program.evaluate(columns, len(rows.elements))
         counts = np.diff(rows.offsets.astype(np.int64))

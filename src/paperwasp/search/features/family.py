@@ -1,4 +1,4 @@
-"""What a rank feature family is, and the registry of them: one file of this package a family.
+"""Families of rank features, and their registry: one file of this package a family.
 
 A family says its name, its parameters and its outputs once; they are checked against the schema when a profile is
 compiled, and `bind` then answers the function that computes one output for a block of hits.
@@ -37,13 +37,13 @@ Parameter = Literal[
     "index", "single-index", "attribute", "numeric-attribute", "tensor-attribute", "position-attribute", "field",
     "number", "name", "expression", "attribute-feature", "any-field",
 ]  # fmt: skip
-"""What an argument must be: a field with an index (of a single value), with an attribute (of numbers, a tensor,
+"""The kind of an argument: a field with an index (of a single value), with an attribute (of numbers, a tensor,
 positions), with either of them; a number, counted from 0; any name; an expression; the feature attribute(name); any
 field that terms may match, or whose parts they may match: in streaming search that is each one."""
 
 
 class RankSetup(Struct, frozen=True, dict=True):
-    """What the features of one rank profile are bound to."""
+    """The rank profile and the schema that features are bound to."""
 
     schema: Schema
     profile: RankProfile
@@ -199,7 +199,7 @@ class Family(Struct, frozen=True):
 
 
 _DIGITS: Final = 9
-"""Of the largest number that an argument may be, which fits whatever computes with it."""
+"""The digits of the largest number that an argument may be, which fits all that compute with it."""
 _FAMILIES: Final[dict[str, Family]] = {}
 
 
@@ -231,7 +231,7 @@ def families() -> Mapping[str, Family]:
 
 
 def check_arguments(family: Family, setup: RankSetup, arguments: tuple[str | None, ...]) -> str:
-    """What of the fields that the arguments name is not executed yet. Raises LanguageError for wrong arguments."""
+    """Return what is not executed yet of the fields that arguments name; raises LanguageError for wrong arguments."""
     most = len(family.parameters)
     least = most - (1 if family.repeated else family.optional)
     if len(arguments) < least or (len(arguments) > most and not family.repeated):

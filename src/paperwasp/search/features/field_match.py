@@ -32,7 +32,7 @@ METRICS: Final = (
 """In the order of the kernel's results."""
 _FILTER_METRICS: Final = ("completeness", "queryCompleteness", "weight", "matches", "degradedMatches")
 _SPLIT_SIGNIFICANCE: Final = 1.0
-"""Of the words of a phrase, whose frequencies nobody has counted."""
+"""The significance of words of a phrase, whose frequencies are not counted."""
 _UNSET_CONNECTEDNESS: Final = 0.1
 DEFAULT_CONNECTEDNESS: Final = float(np.float32(0.1))
 """In single precision, as in Vespa: words next to each other then tie exactly with words that have no pair."""
@@ -93,7 +93,7 @@ def settings_of(setup: RankSetup, name: str) -> Settings:
 
 
 def _table(setup: RankSetup, key: str, limit: int) -> tuple[float, ...]:
-    """What a distance is worth: from -limit to limit."""
+    """The worth of each distance from -limit to limit."""
     texts = setup.profile.rank_properties.get(key)
     try:
         values = [float(text.strip().strip("\"'")) for text in texts or ()]
@@ -118,7 +118,7 @@ class Words(Struct):
     significances: list[float] = field(default_factory=list)
     connectedness: list[float] = field(default_factory=list)
     total_weight: float = 0.0
-    """Of these and of all other terms of the query."""
+    """The weight of all terms of the query."""
     total_significance: float = 0.0
 
     @classmethod

@@ -24,7 +24,7 @@ CHARACTER_BYTES: Final = 100
 
 
 class KeptProfiles(Generic[Kept]):
-    """What was made of rank profiles with expressions of queries. Any thread."""
+    """A cache of rank profiles with expressions of queries. Any thread."""
 
     def __init__(self, profiles: int = limits.KEPT_PROFILES, size_bytes: int = limits.KEPT_BYTES) -> None:
         self._entries: Cache[_Key, tuple[Schema, Kept]] = Cache(entries=profiles, size=size_bytes)
@@ -35,11 +35,11 @@ class KeptProfiles(Generic[Kept]):
 
     @property
     def size_bytes(self) -> int:
-        """What is kept, in bytes."""
+        """The size of all entries in bytes."""
         return self._entries.size
 
     def get(self, schema: Schema, name: str, expressions: RankExpressions) -> Kept | None:
-        """What is kept for a profile of this schema with these expressions."""
+        """Return the entry of a profile of this schema with these expressions."""
         found = self._entries.get((id(schema), name, expressions))
         return None if found is None else found[1]
 

@@ -80,7 +80,7 @@ def bind_match(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Com
 
 
 def _count_of(block: Block, field: str, only: int | None = None) -> Floats:
-    """How many of the terms (or whether term `only`) matched in `field`."""
+    """Count the terms that match in `field`, or term `only`."""
     count = np.zeros(len(block.lids))
     for number, _ in terms_of(block, field):
         if only in (None, number):
@@ -283,7 +283,7 @@ def bind_raw_score(setup: RankSetup, arguments: tuple[str, ...], output: str) ->
 
 @register("itemRawScore", "name")
 def bind_item(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
-    """That of the first term with a label, in all its fields."""
+    """Return the score of the first term with a label, in all its fields."""
     label = arguments[0]
 
     def compute(block: Block) -> Floats:

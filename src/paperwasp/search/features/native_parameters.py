@@ -1,4 +1,4 @@
-"""What the native rank features share: boost tables, occurrences of a term in a field, and pairs of terms."""
+"""Parameters of the native rank features: boost tables, occurrences of a term in a field, and pairs of terms."""
 
 from __future__ import annotations
 
@@ -133,12 +133,12 @@ class MatchParameters(Struct, frozen=True):
     count_table: BoostTable
     first_importance: float
     highest: float
-    """What the boosts are divided by."""
+    """The divisor of the boosts."""
     fixed_length: int | None
     least_length: int
 
     def boosts(self, block: Block, term: int, field: str) -> Floats:
-        """What the occurrences of a term in the field are worth, hit by hit; 0 without any, or if it only filters."""
+        """The boost of a term's occurrences in the field for each hit; 0 without any, or if it only filters."""
         if block.only_filters(term, field):
             return np.zeros(len(block.lids))
         occurrences = block.occurrences(term, field).astype(np.int64)
@@ -201,7 +201,7 @@ class NearParameters(Struct, frozen=True):
     """Between elements, for this feature alone; None: as the rank profile or the query says for all."""
 
     def boosts(self, block: Block, field: str, first: int, second: int) -> Floats:
-        """What the nearness of two terms is worth, hit by hit."""
+        """The boost of the nearness of two terms for each hit."""
         forward, _ = self._distances(block, field, first, second)
         reverse, _ = self._distances(block, field, second, first)
         forward_boost = self.forward_table[_before(forward)] * self.forward_importance
@@ -220,7 +220,7 @@ def _before(distances: NDArray[np.uint32]) -> NDArray[np.int64]:
 
 
 def sliding_window(setup: RankSetup) -> int:
-    """How many terms in a row are compared."""
+    """Return the number of terms in a row that are compared."""
     return setup.whole(4, limits.FIELD_LENGTH, f"{PROXIMITY}.slidingWindowSize")
 
 
@@ -265,6 +265,6 @@ def pairs_within(terms: list[tuple[int, RankTerm]], window: int) -> Iterator[Pai
 
 
 def _connectivity(terms: list[tuple[int, RankTerm]], at: int) -> float:
-    """Of a term with the one before it in the field; what the query says holds only for neighbours in the query."""
+    """The connectivity of a term with the one before it in the field; the query's holds for neighbours in the query."""
     number, term = terms[at]
     return term.connectivity if terms[at - 1][0] == number - 1 else DEFAULT_CONNECTIVITY

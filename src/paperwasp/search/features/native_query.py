@@ -36,14 +36,14 @@ class WordLists(NamedTuple):
 
     reader: _core.Reader
     number: int
-    """Of the field in the index."""
+    """The number of the field in the index."""
     words: Mapping[int, int]
     """Number of a term → its word; `NO_TERM` where ranking is not to see where it stands. Of other terms only the
     positions are known."""
 
 
 def word_lists(block: Block, field: str) -> WordLists | None:
-    """What terms match in the indexed `field`; None where one matches in another way than by standing somewhere, or in
+    """The words that terms match in the indexed `field`; None where one matches other than by its position, or in
     several ways."""
     words = {}
     for number, term in enumerate(block.setting.terms):
@@ -64,20 +64,20 @@ parts with their sum."""
 
 
 class NativeSetup(Struct, frozen=True, eq=False):
-    """What a rank profile says: fields, and how much of the parts counts."""
+    """The fields and weights of a native rank feature, as a rank profile sets them."""
 
     match: Mapping[str, native_parameters.MatchParameters]
     near: Mapping[str, native_parameters.NearParameters]
-    """Of the same fields."""
+    """The proximity parameters of the same fields."""
     window: int
     weights: tuple[float, float, float]
-    """Of nativeFieldMatch, nativeProximity and nativeAttributeMatch."""
+    """The weights of nativeFieldMatch, nativeProximity and nativeAttributeMatch."""
     key: object
-    """What the query is remembered by."""
+    """The key under which the query is kept."""
 
     @property
     def plan(self) -> NativePlan:
-        """What compiled plans take of it (`core/plans/plan_native.hpp`)."""
+        """The part that compiled plans take (`core/plans/plan_native.hpp`)."""
         return (
             list(self.match),
             np.array([_numbers(self, 0, field, 0.0) for field in self.match], np.float64).reshape(-1),
@@ -114,9 +114,9 @@ class NativeFeature(Struct, frozen=True, eq=False):
     general: Compute
     """The feature for every query."""
     proximity: Compute
-    """That part of it, where fields have elements."""
+    """The proximity part, where fields have elements."""
     attributes: Compute | None = None
-    """That part of it; None: it does not count."""
+    """The attribute part; None: it does not count."""
     attribute_fields: frozenset[str] = frozenset()
     """Where a term counts for that part."""
 
@@ -258,7 +258,7 @@ class _Asked(NamedTuple):
     hits: Bitmap
     wanted: int
     floor: _core.NativeFloor | None = None
-    """What all parts know of the best; None: there is one part."""
+    """The least score of the best hits, shared by all parts; None: there is one part."""
 
     def part(self, part: Part) -> _PartHits:
         """The best of the hits of a part. Raises OutOfTime where these are all hits, and there was no time."""

@@ -71,7 +71,7 @@ def _term_scores(
 
 @explains(FIELD_MATCH)
 def bind_parts_field_match(setup: RankSetup, arguments: tuple[str, ...], output: str) -> PartsOf:
-    """What each term is worth in each field, of what, and the weight that this has."""
+    """Explain the score of each term in each field, with its parts and its weight."""
     parameters = {field: match_parameters(setup, field) for field in searched_index_fields(setup, arguments)}
 
     def parts(block: Block) -> list[Part]:
@@ -112,14 +112,14 @@ class AttributeParameters(Struct, frozen=True):
 
     weight: int
     boosts: BoostTable | None
-    """What a match is worth by its weight, out of `highest`; below 0 for weights below 0. None: it gives no score."""
+    """The score of a match by its weight, out of `highest`; below 0 for weights below 0. None: it gives no score."""
     highest: float
 
     is_single: bool
     """Whether all matches weigh 1."""
 
     def worth(self, block: Block, term: int, field: str) -> Floats:
-        """What the matches of a term are worth; 0 where it does not match."""
+        """The score of a term's matches; 0 where it does not match."""
         assert self.boosts is not None
         matched = block.matched(term, field).astype(np.float64)
         if self.is_single:
@@ -222,7 +222,7 @@ _PARTS: Final = {
 
 
 def _weights(setup: RankSetup) -> tuple[float, float, float]:
-    """Of the parts."""
+    """The weights of the parts."""
     return (
         setup.number(100, f"{NAME}.fieldMatchWeight"),
         setup.number(25 if uses_normalization(setup) else 100, f"{NAME}.proximityWeight"),

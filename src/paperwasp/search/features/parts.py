@@ -1,4 +1,4 @@
-"""What rank features are made of, for people who ask why a hit ranks where it does.
+"""The parts of rank features, for explanations of the score of a hit.
 
 A family that is computed of other features is in the table here; one that has parts of its own, such as those of each
 term, says them in its file by `explains`. Parts are worked only for hits that are explained.
@@ -62,7 +62,7 @@ def explains(name: str) -> Callable[[BindParts], BindParts]:
 
 
 def parts_of(name: str, setup: RankSetup, arguments: Arguments, output: str) -> PartsOf | None:
-    """What works the parts of a feature; None: it has none."""
+    """Return the function that computes the parts of a feature; None: it has none."""
     if name in _EXPLAINED:
         return _EXPLAINED[name](setup, arguments, output)
     others = [(name, other) for other in _OF_OUTPUTS.get((name, output), ())]

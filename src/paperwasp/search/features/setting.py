@@ -1,4 +1,4 @@
-"""What rank features know of a query as a whole: its terms, its values, the lengths of fields, and the view."""
+"""The setting of rank features: the terms and values of a query, the lengths of fields, and the view."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ Worked = TypeVar("Worked")
 
 
 class QuerySetting(Struct, frozen=True, eq=False, dict=True):
-    """What is the same for all hits of a query in one document type."""
+    """The data that is the same for all hits of a query in one document type."""
 
     space: SearchSpace
     operator: Operator
-    """What executes the query's tree."""
+    """The root operator of the query."""
     terms: tuple[TermOperator, ...]
-    """Those of its terms that are ranked by, in the order of the query."""
+    """The terms that rank, in the order of the query."""
     inputs: Mapping[str, float]
     """query(name) → value, defaults of the profile applied. A text is its hash."""
     properties: Mapping[str, str]

@@ -28,7 +28,7 @@ from paperwasp.search.features.term_places import (
 
 TEXT_SIMILARITY: Final = "textSimilarity"
 WEIGHTS: Final = {"proximity": 0.35, "order": 0.15, "queryCoverage": 0.30, "fieldCoverage": 0.20}
-"""Of its parts in the score."""
+"""The weights of the parts in the score."""
 
 
 def _part(rows: ElementRows, name: str) -> Floats:

@@ -31,7 +31,7 @@ _INT32: Final = compile_later(r"\s*([+-]?[0-9]{1,10})")
 
 
 def _source(argument: str, feature: str) -> tuple[str, str]:
-    """What kind of source it is, and its name."""
+    """The kind of the source, and its name."""
     match = _SOURCE.fullmatch(argument)
     if match is None:
         raise LanguageError(f"rank feature {feature!r} takes attribute(name) or query(name), not {argument!r}")

@@ -97,7 +97,7 @@ Distances = tuple[NDArray[np.uint32], NDArray[np.uint32]]
 
 
 def term_distances(block: Block, field: str, first: int, second: int) -> Distances:
-    """Of a field with a single value."""
+    """Return the distances of two terms in a field with a single value."""
     distances = np.empty(len(block.lids), np.uint32)
     places = np.empty(len(block.lids), np.uint32)
     length = max(1, block.terms[first].phrase_length)
@@ -107,7 +107,7 @@ def term_distances(block: Block, field: str, first: int, second: int) -> Distanc
 
 
 def element_distances(block: Block, field: str, first: int, second: int, gap: float = math.inf) -> Distances:
-    """Of a field with several values. With a gap, an element begins that number of positions behind the one before it;
+    """Return them for a field of several values. With a gap, an element begins so many positions behind the one before;
     infinite: there are no distances between elements.
 
     Of each place of the first term, the next place of the second one counts.

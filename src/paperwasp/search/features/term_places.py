@@ -33,9 +33,9 @@ class ElementPlaces(Struct, frozen=True, eq=False):
     positions: NDArray[np.uint32]
     """In the element."""
     lengths: NDArray[np.uint32]
-    """Of the element, in tokens."""
+    """The length of each element, in tokens."""
     weights: NDArray[np.int32]
-    """Of the element."""
+    """The weight of each element."""
 
 
 def element_places(block: Block, term: int, field: str) -> ElementPlaces:
@@ -54,9 +54,9 @@ class ElementRows(Struct, frozen=True, eq=False):
     values: Floats
     """(rows, COLUMNS)"""
     terms: int
-    """Those that search the field and weigh something."""
+    """The number of terms that search the field and have a weight."""
     total_weight: float
-    """Of these terms."""
+    """The weight of these terms."""
 
     def column(self, name: str) -> Floats:
         return self.values[:, COLUMNS.index(name)]
@@ -70,14 +70,14 @@ class ElementRows(Struct, frozen=True, eq=False):
         return self.column("taken") / np.maximum(self.column("length"), self.column("taken"))
 
     def per_hit(self, values: Floats, default: float = 0.0) -> Floats:
-        """Of each hit the value of its first row; `default` where it has none."""
+        """Return the value of the first row of each hit; `default` where it has none."""
         found = np.full(len(self.offsets) - 1, default)
         some = self.offsets[1:] > self.offsets[:-1]
         found[some] = values[self.offsets[:-1][some]]
         return found
 
     def best(self, scores: Floats, values: Floats) -> Floats:
-        """Of each hit the value of the first of its rows with the highest score; 0 where no score is above 0."""
+        """Return the value of each hit's first row with the highest score; 0 where no score is above 0."""
         hits = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
         order = np.lexsort((-scores, hits))
         firsts = self.per_hit(order.astype(np.float64)).astype(np.int64)
@@ -149,7 +149,7 @@ def _nowhere(block: Block) -> Occurrences:
 
 
 def flat_positions(block: Block, terms: Sequence[int], name: str) -> tuple[list[Occurrences], NDArray[np.int32]]:
-    """Of each term its positions, rising in each hit; and of each hit the length of the text: that of the longest value
+    """Return the positions of each term, rising in each hit, and the length of each hit's text: of the longest value
     in which the first of the terms stands that stand anywhere."""
     found = []
     lengths = np.zeros(len(block.lids), np.int32)
@@ -167,13 +167,13 @@ def flat_positions(block: Block, terms: Sequence[int], name: str) -> tuple[list[
 
 
 def counts_of(offsets: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """How many there are of each hit."""
+    """Return the number of occurrences in each hit."""
     ends: NDArray[np.int64] = offsets.astype(np.int64)
     return ends[1:] - ends[:-1]
 
 
 def words_and_occurrences(block: Block, term: int, name: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """How many values a field of numbers has, each of which is a word, and how many of them match."""
+    """Return the number of values of a field of numbers, each of which is a word, and how many of them match."""
     words = block.column(name).counts(block.lids)
     matching = counts_of(flat_places(block, term, name).offsets)
     return np.minimum(words, _MOST).astype(np.int32), np.minimum(matching, _MOST).astype(np.int32)
@@ -185,7 +185,7 @@ class TermLists(Struct, frozen=True, eq=False):
     offsets: list[NDArray[np.uint32]]
     positions: list[NDArray[np.uint32]]
     matched: NDArray[np.bool_]
-    """Of each hit whether any term matches."""
+    """True for each hit in which any term matches."""
 
     @classmethod
     def of(cls, block: Block, field: str) -> TermLists:

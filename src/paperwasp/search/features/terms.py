@@ -1,4 +1,4 @@
-"""What a query says of its terms, and where these occur: query, term, termInfo, fieldTermMatch, termFieldMd."""
+"""Features of query terms and their occurrences: query, term, termInfo, fieldTermMatch, termFieldMd."""
 
 from __future__ import annotations
 

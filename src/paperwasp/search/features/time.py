@@ -25,7 +25,7 @@ class Fall(Struct, frozen=True):
 
     @classmethod
     def of(cls, setup: RankSetup, most: tuple[str, float], half: tuple[str, float], scale: float | None = None) -> Fall:
-        """As rank properties say. `most`, `half`: the name of a property and its default; `scale`: the default where
+        """Read the rank properties. `most`, `half`: the name of a property and its default; `scale`: the default where
         `half`, at which the logarithm is 0.5, is not set."""
         highest = max(1.0, setup.number(most[1], most[0]))
         middle = max(1.0, setup.number(half[1], half[0]))
@@ -54,7 +54,7 @@ class Fall(Struct, frozen=True):
 DEFAULT_MAX_AGE_SECONDS: Final = 3 * 30 * 24 * 60 * 60
 DEFAULT_HALF_RESPONSE_SECONDS: Final = 7 * 24 * 60 * 60
 _LEAST: Final = {BYTE: -(2.0**7), INT: -(2.0**31)}
-"""What an unset value counts as, where it is not the least of 64 bits."""
+"""The value of an unset field, where it is not the least of 64 bits."""
 
 
 @register("now")

@@ -1,4 +1,4 @@
-"""What an aggregator is: it collects a state for each group of a level, in columns; states can be merged.
+"""Aggregators: each collects a state for each group of a level, in columns; states can be merged.
 
 An aggregator file registers what makes its aggregator of an `Aggregation`.
 """

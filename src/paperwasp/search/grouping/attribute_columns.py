@@ -29,7 +29,7 @@ from paperwasp.storage.attributes.string import StringView
 
 Z_CURVE_SUFFIX: Final = "_zcurve"
 _MOST_VALUES: Final = 2**32 - 1
-"""Of all rows: their offsets have 32 bits."""
+"""The most values of all rows: their offsets have 32 bits."""
 Lengths = NDArray[np.int64]
 
 

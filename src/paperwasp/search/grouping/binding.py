@@ -90,7 +90,7 @@ def _between(numbers: NDArray[np.float64], low: float, high: float, has_low: boo
 
 
 def _texts_that(values: Values, fits: Callable[[bytes], bool]) -> Mask:
-    """Which values have a text that fits: each distinct text is looked at once."""
+    """Mark the values whose text fits; each distinct text is looked at once."""
     table = TextTable()
     codes, places = distinct(as_texts(values, table))
     return np.array([fits(text) for text in in_pieces(table.bytes_of(codes))], np.bool_)[places]
@@ -99,7 +99,7 @@ def _texts_that(values: Values, fits: Callable[[bytes], bool]) -> Mask:
 Accept = Callable[[Rows], NDArray[np.bool_]]
 Given = Mapping[Expression, ExpressionNode]
 NO_TAG = -1
-"""Of aggregates that no answer shows."""
+"""The tag of aggregates that no answer shows."""
 
 
 class Binding(Struct, frozen=True):
@@ -117,16 +117,16 @@ class Binding(Struct, frozen=True):
 
 
 class GroupOrder(Struct, frozen=True):
-    """What the groups of a level are ordered by: keys over their aggregates."""
+    """The order of the groups of a level: keys over their aggregates."""
 
     keys: tuple[OrderKey, ...]
     aggregations: tuple[Aggregation, ...]
-    """Those of the level, then those that only keys need."""
+    """The aggregations of the level, then those that only keys need."""
 
     expressions: tuple[Expression, ...]
-    """Those of the aggregations, without labels."""
+    """The expressions of the aggregations, without labels."""
     wanted: tuple[Expression, ...]
-    """Those of the keys, without labels."""
+    """The expressions of the keys, without labels."""
     used: frozenset[int]
     """The numbers of the aggregations that keys need."""
 
@@ -163,7 +163,7 @@ class BoundLevel(Struct, frozen=True):
     node: ExpressionNode
     accepts: Accept | None
     aggregators: tuple[Aggregator, ...]
-    """Of `order.aggregations`."""
+    """One for each of `order.aggregations`."""
     order: GroupOrder
 
 
@@ -187,7 +187,7 @@ def bound_request(request: GroupingRequest, binding: Binding) -> BoundRequest:
 
 
 def order_of(level: Level) -> GroupOrder:
-    """What a level orders its groups by."""
+    """Return the order of a level's groups."""
     wanted = tuple(unlabeled(key.expression) for key in level.order)
     expressions = tuple(unlabeled(aggregation.expression) for aggregation in level.aggregations)
     numbers: dict[Expression, int] = {}

@@ -61,7 +61,7 @@ class _Grouped(Struct, frozen=True, eq=False):
     groups: NDArray[np.uint32]
     places: NDArray[np.int64] | None
     relevance: float | None
-    """That of all hits, where they have the same one."""
+    """The relevance of all hits, where it is the same."""
 
     def at(self, chosen: NDArray[Any]) -> _Grouped:
         places = None if self.places is None else self.places[chosen]

@@ -51,7 +51,7 @@ class ExpressionNode(ABC):
     is_multi: bool = False
     """Whether a row may have any number of values."""
     size_bytes: int = 8
-    """Of a LONG: how many bytes it has in a binary form (`cat`, `md5`, `xorbit`): those of the attribute's type."""
+    """The bytes of a LONG in a binary form (`cat`, `md5`, `xorbit`): those of the attribute's type."""
     arrays: frozenset[str] = frozenset()
     """The arrays of structs, maps and other attributes of several values whose elements it reads all of."""
 
@@ -65,12 +65,12 @@ class ExpressionNode(ABC):
         """The values of all rows at once. Errors: OutOfTime."""
 
     def element_numbers(self, rows: Rows, offsets: NDArray[np.uint32]) -> NDArray[Any]:
-        """Of which element of `array` each value is, where `offsets` say how many each of these rows has."""
+        """The number of each value's element of `array`; `offsets` say how many values each of these rows has."""
         return numbers_within(lengths_of(offsets))
 
 
 class Scope(Struct, frozen=True, eq=False):
-    """What expressions over the documents of one type can name."""
+    """The names that expressions over the documents of one type can use."""
 
     columns: Mapping[str, ColumnView] = field(default_factory=dict)
     """By name: attributes, imported ones and parts of arrays of structs and of maps (`persons.name`, `scores.key`)."""
@@ -85,7 +85,7 @@ class Scope(Struct, frozen=True, eq=False):
     is_streamed: bool = False
     """Whether documents are read for this query: of a key that a map does not have they have no value."""
     texts: TextMemory = field(default_factory=TextMemory)
-    """What counts the texts that functions make."""
+    """Counts the memory of the texts that functions make."""
 
     def within(self, array: str | None) -> Scope:
         """The scope of what is computed once for each element of `array`; None: the same scope."""

@@ -61,7 +61,7 @@ def facet(
 
 
 def facet_bytes(result: PartialResult) -> int:
-    """What the groups of a facet take in memory: `memory.held_bytes` of what is made here."""
+    """Return the memory that the groups of a facet take, as `memory.held_bytes` counts it."""
     held = 0
     for groups in result.levels:
         each = groups.parents.itemsize + groups.ids.data.itemsize + 8 * (1 + len(groups.states))
@@ -70,11 +70,11 @@ def facet_bytes(result: PartialResult) -> int:
 
 
 _Counted = tuple[NDArray[Any], Numbers, NDArray[np.float64], NDArray[np.uint32]]
-"""Of each value that is met: the value, its count, the best relevance, and the first row that has it."""
+"""The values that are met, their counts, best relevances and first rows."""
 
 
 def _counted_together(codes: NDArray[Any], hits: Hits, threads: int, together: Together) -> _Counted:
-    """What `count_values` gives, of parts of the hits that several threads count. `codes`: by lid."""
+    """Count values as `count_values` does, in parts of the hits that several threads take. `codes`: by lid."""
     bounds = [len(hits.lids) * part // threads for part in range(threads + 1)]
     places = [slice(start, end) for start, end in pairwise(bounds)]
 

@@ -10,13 +10,13 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.limits import grouping as limits
 
 _HIT_BYTES: Final = 1024
-"""What a hit with its fields takes, about."""
+"""About the memory of a hit with its fields."""
 _MEMBERS: Final[dict[type, tuple[str, ...]]] = {}
 """By type: the names of its members."""
 
 
 def held_bytes(value: Any) -> int:
-    """What a partial result, or a part of one, takes in memory: its arrays, without the tables that columns share."""
+    """Return the memory of a partial result, or a part of one: its arrays, without the tables that columns share."""
     held, left = 0, [value]
     while left:
         part = left.pop()

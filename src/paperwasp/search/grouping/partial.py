@@ -22,13 +22,13 @@ class Groups(Struct, frozen=True, eq=False):
     ids: Values
     """One value a group."""
     relevances: NDArray[np.float64]
-    """Of the best hit of each group."""
+    """The relevance of the best hit of each group."""
     states: tuple[State, ...]
     """One of each aggregation of the level, in their order; then those that only `order` needs."""
 
 
 class PartialResult(Struct, frozen=True, eq=False):
-    """What a request found. The first of `levels` is the root: one group."""
+    """The groups of a request. The first of `levels` is the root: one group."""
 
     number: int
     levels: tuple[Groups, ...]

@@ -47,7 +47,7 @@ class Expression(Struct, frozen=True):
     function: str
     arguments: tuple[Expression | Constant | Bucket, ...] = ()
     label: str = ""
-    """That of `as(…)`."""
+    """The label of `as(…)`."""
 
 
 # Continuations: which page of a list of groups or hits is shown, as a text that clients give back.
@@ -79,7 +79,7 @@ class PagePosition(Struct, frozen=True):
 
     path: Path
     tag: int
-    """That of the list's level or aggregation in its request."""
+    """The tag of the list's level or aggregation in its request."""
     offset: int
     flags: int = 0
 
@@ -198,7 +198,7 @@ class Aggregation(Struct, frozen=True):
     tag: int
     expression: Expression
     max_hits: int | None = None
-    """Of `summary`: how many hits of a group are kept, the best by relevance; None: all."""
+    """The hits of a group that a `summary` keeps, the best by relevance; None: all."""
 
 
 class OrderKey(Struct, frozen=True):
@@ -213,7 +213,7 @@ class Level(Struct, frozen=True):
 
     tag: int
     expression: Expression
-    """What hits are grouped by."""
+    """The expression that hits are grouped by."""
     filter: Filter | None = None
     max_groups: int | None = None
     """How many groups go into the next level and into the answer, with one more to see whether there are others;
@@ -232,21 +232,21 @@ class GroupingRequest(Struct, frozen=True):
     """Among the requests of a query."""
     root_tag: int
     aggregations: tuple[Aggregation, ...] = ()
-    """Of all hits: the root group."""
+    """The aggregations of the root group: of all hits."""
     levels: tuple[Level, ...] = ()
     is_all: bool = False
     """Whether all documents are grouped rather than those that match: `where(true)`."""
     top_n: int | None = None
     """How many of the best hits are grouped; None: all."""
     time_offset_seconds: int = 0
-    """What time functions add to a time in UTC."""
+    """The offset of time functions to UTC."""
 
 
 class Layout(Struct, frozen=True):
     """How the results of the requests of one statement are put together: by tags."""
 
     number: int
-    """Of the statement among those of a query: its root group is `group:root:<number>`."""
+    """The number of the statement in its query: its root group is `group:root:<number>`."""
     requests: tuple[GroupingRequest, ...]
     labels: Mapping[int, str]
     """Tag → label: of lists of groups by that of their level, of lists of hits and of outputs by that of their

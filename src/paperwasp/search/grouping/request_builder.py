@@ -40,7 +40,7 @@ _SEE: Final = "See https://docs.vespa.ai/en/grouping.html for details."
 
 
 class Defaults(Struct, frozen=True):
-    """What a query says where its statements say nothing: `grouping.*`. Below 0: there is no limit."""
+    """The defaults of a query for its statements: `grouping.*`. Below 0: there is no limit."""
 
     max_groups: int = 10
     max_hits: int = 10
@@ -101,7 +101,7 @@ class _Draft(Struct):
 
 
 class _State(Struct):
-    """What operations have said for the next level or list of hits."""
+    """The settings of operations for the next level or list of hits."""
 
     group_by: Expression | None = None
     filter: Filter | None = None
@@ -335,7 +335,7 @@ def _counting(aggregation: Aggregation, group_by: Expression) -> Aggregation:
 
 
 def _aggregate(output: Expression, level: int) -> Expression:
-    """What is collected for an output of groups (level 1), of lists of them, or of hits. Errors: InvalidQuery."""
+    """Return the aggregate for an output of groups (level 1), of lists of them, or of hits. Errors: InvalidQuery."""
     if level > 1:
         if output.function == "count":
             return Expression("count_groups")

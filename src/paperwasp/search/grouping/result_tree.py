@@ -29,7 +29,7 @@ class GroupIds(Struct, frozen=True, eq=False):
 
     kind: Kind
     texts: Sequence[str | None]
-    """Of the values, or the lower limits; None: null."""
+    """The texts of the values, or of the lower limits; None: null."""
     highs: Sequence[str | None] = ()
     """The upper limits, where these are buckets."""
 
@@ -69,7 +69,7 @@ def same_ids(values: Values, others: Values) -> bool:
 
 
 def keys_of(values: Values) -> list[Any]:
-    """What can be compared and hashed, and is the same for the same value: of doubles their bits."""
+    """Return keys that can be compared and hashed, equal for equal values: the bits of doubles."""
     found = _bits(values.data).tolist() if values.table is None else values_of(values)
     return [(values.kind, value) for value in found]
 
@@ -121,12 +121,12 @@ class RequestPart(Struct, eq=False):
     groups: Groups
     aggregations: tuple[Aggregation, ...]
     below: Groups | None
-    """Those of the next level."""
+    """The groups of the next level."""
     rows: Rows | None = None
     """Its row for each row of the node, -1 where it has none; None: they are the same rows."""
 
     def present(self, rows: Rows) -> tuple[Rows, Rows]:
-        """Of these rows of the node: the places of those that it has, and its own rows for them."""
+        """Return the places of the rows of the node that this part has, and its own rows for them."""
         if self.rows is None:
             return np.arange(len(rows)), rows
         own = self.rows[rows]
@@ -194,7 +194,7 @@ class ResultNode(Struct, eq=False):
         return found
 
     def child_counts(self, rows: Rows) -> NDArray[np.int64]:
-        """How many groups of the next level these groups have, in the first request that has the group."""
+        """Return the number of groups of the next level below these groups, in the first request that has the group."""
         found = np.zeros(len(rows), np.int64)
         for part in reversed(self.parts):
             places, own = part.present(rows)

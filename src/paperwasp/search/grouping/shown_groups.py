@@ -44,7 +44,7 @@ class HitLists(Struct, frozen=True, eq=False):
     label: str
     hits: Sequence[Sequence[Any] | None]
     turns: Mapping[int, Turn]
-    """Of the lists with several pages, by their places."""
+    """The turns of lists with several pages, by their places."""
 
 
 class GroupLists(Struct, frozen=True, eq=False):
@@ -71,7 +71,7 @@ class ShownGroups(Struct, frozen=True, eq=False):
 
 
 class ShownRoot(Struct, frozen=True, eq=False):
-    """What one statement answers."""
+    """The answer to one statement."""
 
     number: int
     this: str
@@ -134,7 +134,7 @@ class _Places:
 
 
 class _Window(NamedTuple):
-    """Which entries of lists are on their pages: first:last of each."""
+    """The entries of lists that are on their pages: first:last of each."""
 
     first: Rows
     last: Rows

@@ -26,7 +26,7 @@ _NO_BUCKETS: Final[Mapping[Kind, Any]] = {
 
 
 def order_key(value: Any) -> Any:
-    """What values of one kind are compared by: text by its bytes, buckets by their limits, low before high, and NaN
+    """The key that values of one kind are compared by: text by its bytes, buckets by their limits, low before high, NaN
     before all numbers."""
     if isinstance(value, str):
         return encoded(value)
@@ -80,7 +80,7 @@ def _ranks_of_doubles(data: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def group_keys(values: Values) -> NDArray[Any]:
-    """What equal single values share, and others do not: int64, or the uint32 of codes. All NaN are one value, and so
+    """Return keys that only equal single values share: int64, or the uint32 of codes. All NaN are one value, and so
     are both zeros."""
     data = values.data
     if data.dtype == np.float64:

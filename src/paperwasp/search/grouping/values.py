@@ -37,7 +37,7 @@ class Null(Enum):
 
 
 class Table(Protocol):
-    """What codes stand for. Equal values have equal codes."""
+    """The values that codes stand for. Equal values have equal codes."""
 
     def values_of(self, codes: NDArray[np.uint32]) -> Sequence[Any]:
         """str, bytes, or (low, high) of a bucket, for each code; None: a value in no bucket."""

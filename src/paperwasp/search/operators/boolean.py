@@ -301,7 +301,7 @@ class RankOperator(Struct, Operator, frozen=True, eq=False):
     space: SearchSpace
     children: tuple[Operator, ...]
     finders: tuple[Operator, ...]
-    """Those that only rank, and look for a number of hits among those that the first operator matches."""
+    """The operators that only rank, and look for a number of hits among those of the first operator."""
 
     def bitmap(self, within: Bitmap | None = None) -> Bitmap:
         result = self.children[0].bitmap(within)

@@ -100,7 +100,7 @@ class UnionMatch(FieldMatch):
         return merged[0]
 
     def match_weights(self, lids: Lids) -> NDArray[np.int64]:
-        """That of the first of the matches that a document has."""
+        """Return the weights of the first match in each document."""
         weights = np.zeros(len(lids), np.int64)
         open_ = np.ones(len(lids), np.bool_)
         for match in self.matches:
@@ -157,7 +157,7 @@ class SequenceMatch(FoundMatch):
         return lids[there], ends, np.concatenate(positions)
 
     def document_frequencies(self) -> tuple[int, ...]:
-        """That of the rarest part."""
+        """Return the document frequency of the rarest part."""
         return (min(max(part.document_frequencies()) for part in self.parts),)
 
     def estimate(self) -> int:
@@ -226,7 +226,7 @@ class _MaskedTerm(TermOperator):
 
     @cached_property
     def document_frequency(self) -> tuple[int, int]:
-        """That of the term by itself: how rare a word is does not depend on the query."""
+        """Return the frequency of the term by itself: the rarity of a word does not depend on the query."""
         return self._term.document_frequency
 
 
@@ -253,7 +253,7 @@ class Whole:
 
     @cached_property
     def lids(self) -> Lids:
-        """Those of live documents, ascending."""
+        """The lids of live documents, ascending."""
         return _core.bitmap_lids(self.bitmap & self._space.accept, self._space.limit)
 
 

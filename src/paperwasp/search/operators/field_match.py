@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 POSTING_NS: Final = 1
-"""Of one posting that is read, or one row of a column that is looked at."""
+"""The cost of reading one posting, or one row of a column."""
 
 Bitmap = NDArray[np.uint64]
 """Bit (lid & 63) of word (lid >> 6); (limit + 63) // 64 words."""
@@ -90,7 +90,7 @@ class FieldMatch(ABC):
         return np.zeros(len(lids))
 
     def details(self) -> Mapping[str, Any]:
-        """What a trace says of how the documents were found."""
+        """Describe for a trace how the documents were found."""
         return {}
 
     def estimate(self) -> int:

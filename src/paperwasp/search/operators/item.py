@@ -50,7 +50,7 @@ class Item(Struct, frozen=True):
     is_seen_by_rules: ClassVar[bool] = True
     """Whether it is part of the text that semantic rules look at."""
     rule_kind: ClassVar[str] = "other"
-    """What semantic rules call it, if they know its kind of branch."""
+    """The name of its kind of branch in semantic rules, if they know it."""
     without_elements: ClassVar[str] = ""
     """Its name in YQL, if it does not know in which elements it matches and cannot stand in sameElement."""
 
@@ -98,7 +98,7 @@ class Item(Struct, frozen=True):
         return f"{index} contains {text}" if index else text
 
     def contained(self) -> str:
-        """What stands to the right of `contains`. Raises InternalError for an item that stands for itself."""
+        """Return the text to the right of `contains`. Raises InternalError for an item that stands for itself."""
         raise InternalError(f"{type(self).__name__} does not stand to the right of contains")
 
     def field_of(self) -> str:
@@ -110,7 +110,7 @@ class Item(Struct, frozen=True):
         return ""
 
     def written(self) -> str:
-        """As semantic rules show it, and compare it with what they say."""
+        """Return the item as semantic rules show and compare it."""
         return self.text_of() or self.kind_of()
 
     def kind_of(self) -> str:
@@ -191,7 +191,7 @@ class Item(Struct, frozen=True):
 
     @property
     def length(self) -> int:
-        """How many words it has in a row."""
+        """The number of words in a row."""
         return 1
 
     def weak_weight(self) -> int:
@@ -258,7 +258,7 @@ class TermItem(Annotated, frozen=True):
 
 
 class OneText:
-    """What terms share that look for one text, `word`: a base beside `TermItem`."""
+    """A term that looks for one text, `word`: a base beside `TermItem`."""
 
     __slots__ = ()
     copied: ClassVar[tuple[str, ...]] = ("word",)

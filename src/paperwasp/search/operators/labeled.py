@@ -83,7 +83,7 @@ class LabeledItem(Composite, frozen=True):
     score: float
 
     def with_children(self, children: tuple[Item, ...]) -> Item:
-        """Of several children all match."""
+        """Several children are joined by `and`."""
         return replace(self, children=children if len(children) == 1 else (AndItem(children),))
 
     def to_yql(self) -> str:

@@ -89,7 +89,7 @@ class NearMatch(PositionalMatch):
         return len(self.matching(self._space.accept))
 
     def document_frequencies(self) -> tuple[int, ...]:
-        """That of the rarest term."""
+        """Return the document frequency of the rarest term."""
         return (min(max(term.document_frequencies()) for term in self.terms),)
 
     def estimate(self) -> int:
@@ -268,7 +268,7 @@ def read_near(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) ->
 
 @leaf("onear")
 def read_onear(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
-    """As `near`, of words in the order of the query."""
+    """Read `onear`: as `near`, with words in the order of the query."""
     return _read(parser, field, scope, outer, ordered=True)
 
 

@@ -41,16 +41,16 @@ from paperwasp.storage.attributes.tensor import GraphView, TensorView
 _BLOCK_LIDS: Final = 65_536
 """Documents whose vectors are compared together."""
 _BYTES_A_NS: Final = 16
-"""Of vectors that are compared."""
+"""The bytes of vectors that are compared in a nanosecond."""
 _DOCUMENT_NS: Final = 5
 _NODE_NS: Final = 50
 """To fetch a vector from anywhere in memory."""
 _NODES_OF_HIT: Final = 20
 """Nodes to which a search of a graph computes distances, for each hit that it keeps in sight."""
 _MIN_TARGET_HITS: Final = 100
-"""What `minTargetHits` is where it is not set."""
+"""The default of `minTargetHits`."""
 _FARTHEST: Final = sys.float_info.max
-"""What is farther is no number, or infinitely far."""
+"""A distance above it is no number, or infinite."""
 _NS_PER_MS: Final = 1_000_000
 _Computed = tuple[NDArray[np.float64], NDArray[np.uint32]]
 
@@ -92,7 +92,7 @@ class NearestNeighborMatch(BestMatch):
         return self._found[0]
 
     def _searched(self, graph: GraphView, allowed: Bitmap) -> Found:
-        """What the graph finds. It may be of a later moment than the view: where documents that died since are found,
+        """Search the graph. It may be of a later moment than the view: where documents that died since are found,
         the others are looked for again."""
         strategy, accept = self._strategy, self._space.accept
         found = self._search(graph, allowed if strategy.uses_filter else None)
@@ -101,7 +101,7 @@ class NearestNeighborMatch(BestMatch):
         return found if strategy.hit_ratio is None or strategy.uses_filter else found.of(bits_of(allowed, found.lids))
 
     def _near(self, found: Found) -> tuple[Lids, _Computed]:
-        """Of documents that a graph found those that are near in the view, too, with what is computed of them."""
+        """Return the documents of a graph that are near in the view, too, with their distances and vectors."""
         lids = found.lids
         distances, vectors = self._distances.of_found(found)
         near = distances <= min(self._limit, _FARTHEST)
@@ -147,7 +147,7 @@ class NearestNeighborMatch(BestMatch):
         return choose(self._target_hits, self._tuning, self._count(allowed), self._space.documents)
 
     def _count(self, allowed: Bitmap) -> int:
-        """How many documents these are."""
+        """Count these documents."""
         space = self._space
         return space.documents if allowed is space.accept else _core.bitmap_count(allowed, space.accept)
 
@@ -165,7 +165,7 @@ class NearestNeighborMatch(BestMatch):
         return lids, (computed, vectors)
 
     def _computed(self, lids: Lids) -> _Computed:
-        """What is known of documents that were found; of others it is computed."""
+        """Return distances and vectors: those of documents that were found are known, others are computed."""
         if self._found is not None and len(lids):
             known, (computed, vectors) = self._found
             if len(known) >= len(lids):  # of more documents, not all were found
@@ -183,7 +183,7 @@ class NearestNeighborMatch(BestMatch):
         return explored * _NODES_OF_HIT * (_NODE_NS + vector_ns), self.estimate()
 
     def _explored(self, wanted: int) -> int:
-        """How many documents a search of the graph keeps in sight, of which it finds the nearest `wanted`."""
+        """Return how many documents a search of the graph keeps in sight to find the nearest `wanted`."""
         return max(wanted + self._item.explore_additional_hits, limits.GRAPH_EXPLORED_LEAST)
 
     def scores(self, lids: Lids) -> NDArray[np.float64]:
@@ -402,13 +402,13 @@ ANNOTATIONS: Final = {
 
 
 class Strategy(Struct, frozen=True):
-    """What was chosen, and why."""
+    """The way that was chosen, and why."""
 
     algorithm: str
     target_hits: int
     """More than the query asks for, where hits are left out afterwards."""
     hit_ratio: float | None = None
-    """Of the filter; None: nothing is filtered."""
+    """The share of documents that the filter leaves; None: nothing is filtered."""
     filter_hits: int = 0
     """How many documents the filter leaves."""
     filter_first: bool = False

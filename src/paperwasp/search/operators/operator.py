@@ -94,12 +94,12 @@ by it first, exploration, slack, and how many documents are compared one by one 
 
 
 class Accepted(NamedTuple):
-    """What the filters of a plan leave of a view."""
+    """The documents of a view that the filters of a plan leave."""
 
     documents: Bitmap | None = None
-    """Those among which the plan looks; None: all."""
+    """The documents among which the plan looks; None: all."""
     attribute_match: float = 0.0
-    """What nativeAttributeMatch is of each."""
+    """The nativeAttributeMatch of each."""
     near: NearSearch | None = None
     """How a graph is searched among them; None: none is."""
 
@@ -142,7 +142,7 @@ class SearchSpace(Struct, frozen=True, eq=False):
     own_lids: NDArray[np.uint32] | None = None
     """The lids in the node of documents that are read for one query."""
     cache: ViewCache | None = None
-    """What the view keeps, the operators of words that were planned before among it; None: nothing is kept."""
+    """Operators of words that were planned before, and more that the view keeps; None: nothing is kept."""
     weak_and_skips: bool = True
     """Whether a weakAnd leaves out what cannot be among its best."""
     average_lengths: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -188,7 +188,7 @@ class SearchSpace(Struct, frozen=True, eq=False):
 
 
 class ViewCache:
-    """What one view keeps of a document type for all of its queries: operators of words that say nothing else, and what
+    """Data of one view and document type that all its queries share: operators of words without annotations, and what
     compiled plans need. `search.bind` makes it; `search.plan.runs` and operators look there.
 
     Threads: any may ask for operators and keep them, since what two make is alike; `snapshot` and `filters` are for one
@@ -202,7 +202,7 @@ class ViewCache:
         self.snapshot: _core.Snapshot | None = None
         """The same documents as compiled plans search them; None: no plan has needed them yet."""
         self.filters: dict[Hashable, Accepted] = {}
-        """What filters of compiled plans leave, by the template and the literals of these."""
+        """The documents that filters of compiled plans leave, by the template and the literals of these."""
         self._operators: dict[tuple[str, str, str], Operator] = {}
 
     def get(self, index: str, word: str, language: str) -> Operator | None:
@@ -266,7 +266,7 @@ class Operator:
         return ()
 
     def order(self) -> tuple[Operator, ...]:
-        """Those of the operators below that are run, in the order in which they are."""
+        """The operators below that are run, in the order in which they are."""
         return self.children_of()
 
     @property

@@ -263,7 +263,7 @@ class WordPartItem(OneText, PatternItem, frozen=True):
         return sequence([part_match(token.term, place, field, space) for token in tokens], field, space)
 
     def begin_with(self, target: Target, *, within: bool) -> Way:
-        """What is shown of words that begin with the text, or have it in them."""
+        """The part of words to show that begin with the text, or have it in them."""
         words = target.words(self.annotations, self.word)
         return tuple(QueryWord(word.terms, prefix=True, within=within or word.within) for word in words)
 

@@ -93,7 +93,7 @@ class _Elements:
         self._lids = lids
         self._condition = condition
         self._found: dict[Operator, Occurrences] = {}
-        """Of the terms that were asked for already."""
+        """The occurrences of terms that were asked for already."""
 
     def all(self) -> Occurrences:
         return self._of(self._condition)

@@ -22,7 +22,7 @@ from paperwasp.storage.attributes.wanted import Wanted
 LEAST_ROWS: Final = 400_000
 """A column of fewer rows is read as a whole: that takes as long as asking for some."""
 POSITION_NS: Final = 20
-"""Of one document of a phrase's rarest word."""
+"""The cost of one document of a phrase's rarest word."""
 ROWS_OF_LID: Final = 256
 """How many rows of a column are read in sequence in the time that picking one takes."""
 

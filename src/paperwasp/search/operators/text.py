@@ -121,7 +121,7 @@ class QueryWord(Struct, frozen=True):
 Way = tuple[QueryWord, ...]
 """Words in sequence."""
 QueryPart = tuple[Way, ...]
-"""What counts as one thing in the query: a word or phrase, or several of which any will do."""
+"""One part of the query: a word or phrase, or several of which any will do."""
 
 
 class Target(Struct, frozen=True):

@@ -217,7 +217,7 @@ def _frequency(operator: Operator) -> int:
 
 
 def score_of(child: Item, operator: Operator, space: SearchSpace) -> int:
-    """What a part scores in every document that it matches."""
+    """Return the score of a part in every document that it matches."""
     total = space.documents + 1
     frequency = max(_frequency(operator), 1)
     idf = math.log1p((total - frequency + 0.5) / (frequency + 0.5))

@@ -139,7 +139,7 @@ def all_scored(bound: BoundQuery, matches: Matches) -> RankedHits:
 
 
 class _Scored:
-    """What the first phase leaves of blocks, which come in any order."""
+    """The best hits of blocks, which come in any order."""
 
     def __init__(self, bound: BoundQuery) -> None:
         self._bound = bound
@@ -171,7 +171,7 @@ class _Every(_Scored):
         super().__init__(bound)
         self._lids = lids
         self._scores: Scores | None = None
-        """Of all, where they come in several blocks; those that have come are known by what passed."""
+        """The scores of all, where they come in several blocks; the hits that passed tell which have come."""
         self._taken: dict[int, Scores] = {}
         """By the number of the first hit of a block: the scores that are not dropped."""
 

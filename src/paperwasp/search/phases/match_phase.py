@@ -36,7 +36,7 @@ LEAST_DOCUMENTS: Final = 128
 
 
 class Limited(Struct, frozen=True, eq=False):
-    """What is left of the matches, and how many documents were looked at to find them."""
+    """The matches that are left, and how many documents were looked at to find them."""
 
     matches: Bitmap
     documents: int

@@ -64,7 +64,7 @@ class SortLevel(Struct, frozen=True):
     order: SortOrder
     view: ColumnView | None = None
     values_of: ScoresOf | None = None
-    """Of lids in any order, where it is a feature that sorts."""
+    """The values of lids in any order, where a feature sorts."""
 
     def keys(self, lids: Lids, scores_of: ScoresOf) -> OrderKeys | None:
         """One number for each of these rising lids, lower for what comes first; None: all are equal."""
@@ -79,7 +79,7 @@ class SortLevel(Struct, frozen=True):
         return ~keys if self.order.descending else keys
 
     def portable_keys(self, lids: Lids, scores: Scores) -> list[PortableKey]:
-        """What sorts the hits among those of other types and clusters. `[source]` is the same for a whole cluster."""
+        """Return the keys that sort hits among those of other types and clusters; a cluster is one `[source]`."""
         sign = -1 if self.order.descending else 1
         if self.field == RELEVANCE:
             return [(1, 0, sign * score) for score in scores.tolist()]
@@ -101,7 +101,7 @@ class SortLevel(Struct, frozen=True):
 
 
 def no_features(name: str) -> ScoresOf:
-    """Of a document type without any that sort."""
+    """Refuse every feature: the document type has none that sort."""
     raise InvalidQuery(f"Could not sort by feature({name}): there are no sort-features")
 
 
@@ -209,7 +209,7 @@ _BEHIND_ALL: Final = 1 << 128
 
 
 def streamed_lid(gid: bytes) -> int:
-    """What stands for the lid of a document of mode streaming, which has none: these rise as the global ids do."""
+    """Return a number in place of the lid that a document of mode streaming lacks; it rises as the global ids do."""
     return _FIRST_STREAMED + int.from_bytes(gid, "big")
 
 
@@ -234,18 +234,18 @@ def _place_of(gid: bytes, view: View) -> int:
 
 
 def within_batch(after: SearchAfter, gids: Sequence[bytes]) -> SearchAfter:
-    """What a page begins behind, in a batch whose lids are the places of rising global ids."""
+    """Return where a page begins in a batch whose lids are the places of rising global ids."""
     return replace(after, lid=bisect_right(gids, after.lid, key=streamed_lid) - 1)
 
 
 def ranked_behind(lids: Lids, scores: Scores, after: SearchAfter) -> Mask:
-    """Of hits in the order of their relevance."""
+    """Mark the hits behind `after` in the order of relevance."""
     mask: Mask = (scores < after.relevance) | ((scores == after.relevance) & (lids > after.lid))
     return mask
 
 
 def sorted_behind(levels: Sequence[SortLevel], lids: Lids, scores_of: ScoresOf, limit: int, after: SearchAfter) -> Mask:
-    """Of hits, by rising lids below `limit`, in the order of the levels. Errors: InvalidQuery for keys of others."""
+    """Mark the hits behind `after` in the order of the levels; lids rise below `limit`. Errors: InvalidQuery."""
     behind = np.zeros(len(lids), np.bool_)
     equal = np.ones(len(lids), np.bool_)
     if len(after.sort_keys) != len(levels):
@@ -300,7 +300,7 @@ _BLOCK_LIDS = 16_384
 
 
 def sort_feature(setting: QuerySetting, profile: CompiledProfile, name: str) -> ScoresOf:
-    """What answers the values of a feature; -inf where one is no finite number. Errors: InvalidQuery."""
+    """Return the function for values of a feature; -inf where one is no finite number. Errors: InvalidQuery."""
     if setting.space.streamed:
         raise InvalidQuery(f"Could not sort by feature({name}): streaming search does not sort by features")
     program = profile.sort_features.get(name)

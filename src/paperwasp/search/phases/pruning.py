@@ -52,11 +52,11 @@ class KernelQuery(Struct, frozen=True):
     filters: tuple[Operator, ...] = ()
     excluded: tuple[Operator, ...] = ()
     rest: tuple[Operator, ...] = ()
-    """Of an or: what the kernel does not run. Documents that these match are scored in full."""
+    """The parts of an `or` that the kernel does not run. Documents that these match are scored in full."""
     filters_are_matches: bool = False
     """Whether what the filters leave are the matches already."""
     weak_and: WeakAndOperator | None = None
-    """What finds the hits. The best of them are looked for among all documents that some part matches, since those that
+    """The weakAnd that finds the hits. The best are sought among all documents that some part matches, since those that
     it leaves out may score more; they are counted as it counts them, and no more are shown."""
 
 

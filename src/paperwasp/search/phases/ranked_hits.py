@@ -1,4 +1,4 @@
-"""What matched, and the hits that ranking leaves: what the steps of a query hand to each other."""
+"""Matches and ranked hits, which the steps of a query hand to each other."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOT_DEGRADED: Final = frozenset[str]()
 
 
 class Matches(Struct, frozen=True, eq=False):
-    """What matched."""
+    """The documents that match."""
 
     bitmap: Bitmap
     count: int
@@ -52,15 +52,15 @@ class RankedHits(Struct, frozen=True, eq=False):
     highest: float | None = None
     """The highest score of the first phase; None: the hits were not ranked."""
     reranked: Lids | None = None
-    """Those that the second phase ranked, best first by the first; None: it ranked none."""
+    """The hits that the second phase ranked, best first by the first; None: it ranked none."""
     known: KnownFeatures = NO_FEATURES
-    """What the first phase computed of them, and of others."""
+    """Features that the first phase computed of them, and of others."""
     is_final: bool = False
     """Whether no other phase ranks them: they are those of the page, in its order."""
 
     @property
     def first_phase_end(self) -> FirstPhase | None:
-        """What is known when the first phase is over; None: the hits were not ranked."""
+        """The result of the first phase; None: the hits were not ranked."""
         if self.highest is None:
             return None
         return FirstPhase(self.highest, NO_LIDS if self.reranked is None else self.reranked)

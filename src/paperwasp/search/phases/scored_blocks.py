@@ -39,7 +39,7 @@ Take = Callable[[int, Lids, Scores], float]
 """Takes the scores of hits, the first of which has this number among all, and returns the floor: hits that do not score
 more are not wanted. Blocks come in any order where several threads score; it is called by one at a time."""
 THREAD_NS: Final = 2_000_000
-"""What each thread is to have to do, or more: to begin and to end with another costs about a twentieth of it."""
+"""The least work for each thread: to begin and to end with another costs about a twentieth of it."""
 KERNEL_THREAD_NS: Final = 500_000
 """The same where threads run one kernel, for which they need no interpreter's lock."""
 _PARTS: Final = 4
@@ -82,7 +82,7 @@ class _Split:
         self._bound = bound
         self._lids = lids
         self._start = start
-        """Of the hits that no thread has taken yet."""
+        """The first of the hits that no thread has taken yet."""
         self._scored = start
         self._floor = _below(floor)
         self._notes = notes
@@ -90,7 +90,7 @@ class _Split:
         self._is_over = False
         """Whether the time was over before all were scored."""
         self._undone: list[slice] = []
-        """What several threads could not score: each had a share of the memory, and no label was given a number."""
+        """Blocks that several threads could not score: each had a share of the memory, and no label got a number."""
         self._most = most_hits(len(bound.setting.terms))
         self._first = self._most
         """How many hits the first block of each thread has."""
@@ -182,7 +182,7 @@ def threads_of_plan(bound: BoundQuery) -> tuple[int, int]:
 
 
 def _setting(bound: BoundQuery, key: str, name: str, default: int = 0) -> int:
-    """What the query says by a rank property, else its rank profile."""
+    """Return the rank property of the query, else the setting of its rank profile."""
     said = bound.query.rank.properties.get(key, "")
     return int(said) if _COUNT.fullmatch(said) else int(bound.ready.declared.tuning.get(name, default))
 

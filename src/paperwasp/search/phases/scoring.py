@@ -1,4 +1,4 @@
-"""What a rank profile computes for the hits of a block: in parts, where the tensors of all are too large together."""
+"""Scores and features of the hits of a block: in parts, where the tensors of all are too large together."""
 
 from __future__ import annotations
 

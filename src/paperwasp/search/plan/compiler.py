@@ -62,7 +62,7 @@ class CompiledPlan(NamedTuple):
     indexes: tuple[str, ...]
     """That of all words, or of each."""
     words: tuple[ItemTemplate, ...]
-    """Those of the statement, in place of a text."""
+    """The words of the statement, in place of a text."""
     filters: tuple[ItemTemplate, ...]
     ranking: Ranking
     counted: tuple[str, ...]
@@ -188,7 +188,7 @@ def _words(template: TextTemplate, indexes: Sequence[str]) -> _core.PlanWords:
 
 
 def _shown(template: TextTemplate, step: PageStep, columns: Sequence[str]) -> _core.PlanShown:
-    """What a plan shows, as a part of it."""
+    """The part of a plan that writes hits."""
     return _core.PlanShown(
         form=step.form if step.attributes is None or columns else None,
         columns=columns,
@@ -207,7 +207,7 @@ def _shown(template: TextTemplate, step: PageStep, columns: Sequence[str]) -> _c
 
 
 def near_form(template: TextTemplate, bound: BoundQuery) -> _core.NearForm | None:
-    """What a plan knows of the nearestNeighbor of a template; None: there is none, or plans do not know its metric."""
+    """The nearestNeighbor of a template for a plan; None: there is none, or plans do not know its metric."""
     item = template.near
     if item is None:
         return None
@@ -257,7 +257,7 @@ def near_search(
 
 
 def _match(item: NearestNeighborItem, space: SearchSpace) -> NearestNeighborMatch | None:
-    """What the item is in its only field; None: it has several."""
+    """The match of the item in its only field; None: it has several."""
     matches = plan(item, space).matches  # type: ignore[attr-defined]
     return matches[0] if len(matches) == 1 and isinstance(matches[0], NearestNeighborMatch) else None
 
@@ -273,26 +273,26 @@ def _match(item: NearestNeighborItem, space: SearchSpace) -> NearestNeighborMatc
 _RANKING: Final = ("or", "and")
 """How words belong together that may only rank: what a weakAnd finds depends on what it ranks."""
 _PHASES: Final = ("firstPhase", "relevanceScore")
-"""What the score of a hit is called in the phase after the first."""
+"""The names of a hit's score in the phase after the first."""
 _MOST_FIELDS: Final = 2
 """By which a sum of bm25 features is ranked."""
 
 
 class Ranking(NamedTuple):
-    """What hits are ranked by, or in the order of."""
+    """The ranking of a plan: by features, or by sort keys."""
 
     record: _core.PlanRanking
     """The same, as a part of the plan."""
     fields: tuple[str, ...] = ()
-    """Those that are ranked by."""
+    """The fields that rank."""
     native: NativeFeature | None = None
-    """What ranks in place of BM25."""
+    """The feature that ranks in place of BM25."""
     ordering: tuple[str, ...] = ()
     """The attribute whose order hits are in, if they are not ranked."""
 
 
 def ranking_of(template: TextTemplate, bound: BoundQuery) -> Ranking | None:
-    """What the hits of a template are ranked by; None: plans do not know it."""
+    """Return the ranking of a template's hits; None: plans do not know it."""
     profile, near = bound.profile, template.near
     if bound.levels:
         return None if near or template.facets else _ordered(bound)
@@ -336,7 +336,7 @@ def _by_bm25(
 
 
 def _native_of(profile: CompiledProfile) -> NativeFeature | None:
-    """What the first phase is, if it is nativeRank or a part of it."""
+    """The feature of the first phase, if it is nativeRank or a part of it."""
     feature = profile.first_phase.feature
     compute = None if feature is None else feature.compute
     return compute if isinstance(compute, NativeFeature) else None
@@ -357,10 +357,10 @@ class _Expressions:
         if label := _label(template):
             self._kinds[f"itemRawScore({label})"] = "rawScore"
         self.fields = list[Bm25Field]()
-        """Those that it has read of."""
+        """The fields of the features that were read."""
 
     def of(self, program: RankValue) -> _core.PlanExpression | None:
-        """What a program computes; None: it is of other features."""
+        """Return the expression of a program; None: it has other features."""
         if not isinstance(program, Program):
             return None
         features = list[tuple[str, int, float]]()

@@ -47,7 +47,7 @@ class Plans:
         self._compiled_plans: dict[tuple[int, str], CompiledPlan | None] = {}
         """By the template's number, and the language that was detected in the text."""
         self._pages = served.pages
-        """Those of the schemas that the plans were compiled for."""
+        """The pages of the schemas that the plans were compiled for."""
 
     def run_of(self, view: View, query: TextQuery, now_ns: int) -> ReadyRun | None:
         """The plan of a query with its slots filled; None: it is to be answered the general way."""
@@ -118,7 +118,7 @@ class Plans:
         return PlannedRoute(route, view, cache.space.documents, compiled, self._served)
 
     def _compiled(self, view: View, template: TextTemplate, language: str) -> CompiledPlan | None:
-        """What the template was compiled to for texts in this language, if that is for the view's schema."""
+        """Return the plan of a template for texts in this language, if it is compiled for the view's schema."""
         if self._served.pages is not self._pages:
             self._compiled_plans.clear()
             self._pages = self._served.pages

@@ -1,4 +1,4 @@
-"""What plans need to know of a view: its documents as a snapshot, its words, and filters as bitmaps."""
+"""A view for plans: its documents as a snapshot, its words, and filters as bitmaps."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ none: it matches in another way."""
 
 
 def _alone(item: WordItem, space: SearchSpace) -> tuple[int, _Parts]:
-    """What a word scores in a weakAnd, and the terms it stands for where it stands alone."""
+    """Return the score of a word in a weakAnd, and its terms where it stands alone."""
     operator = plan(item, space)
     parts: _Parts = []
     for term in operator.children if type(operator) is AndOperator else (operator,):
@@ -162,7 +162,7 @@ _ALL: Final = Accepted()
 
 
 def accepted_documents(compiled: CompiledPlan, cache: ViewCache, query: TextQuery | RouteQuery) -> Accepted | None:
-    """What the filters of a query leave; None: they do more than narrow it, or take long, or the query is for what is
+    """The documents that filters leave; None: they do more than narrow it, or take long, or the query is for what is
     near, and no graph is searched."""
     if not compiled.filters and compiled.template.near is None:
         return _ALL
@@ -203,7 +203,7 @@ def _filter(compiled: CompiledPlan, cache: ViewCache, query: TextQuery | RouteQu
 
 
 def _filter_key(compiled: CompiledPlan, query: TextQuery | RouteQuery) -> tuple[int, str, tuple[str, ...]]:
-    """What the documents that filters leave are kept by: the template's number, its language, and the literals of the
+    """The key of the documents that filters leave: the template's number, its language, and the literals of the
     filters."""
     literals, template = query.literals, compiled.template
     return (
@@ -216,7 +216,7 @@ def _filter_key(compiled: CompiledPlan, query: TextQuery | RouteQuery) -> tuple[
 def _attribute_match(
     compiled: CompiledPlan, space: SearchSpace, terms: Sequence[TermOperator], found: Bitmap
 ) -> float | None:
-    """What nativeAttributeMatch is of all documents that have the terms of filters; None: they score otherwise, or not
+    """The nativeAttributeMatch of all documents that have the terms of filters; None: they score otherwise, or not
     all the same."""
     if any(match.field in compiled.ranking.fields for term in terms for match in term.matches):
         return None

@@ -1,4 +1,4 @@
-"""What summaries read without the document: the column of an attribute, and the columns of the parts of a field that is
+"""The values that summaries read without the document: the column of an attribute, and those of the parts of a field
 imported from a parent, whose documents a summary does not read.
 
 Of such a field its parts that are attributes are shown, as in Vespa, but for numbers that are unset and empty texts;
@@ -26,7 +26,7 @@ from paperwasp.storage.attributes import ColumnView, looks_unset
 
 
 class ShownColumn(Protocol):
-    """What has the value of a field of each document."""
+    """The values of a field by lid."""
 
     def get(self, lid: int) -> Any:
         """The value; None: it is unset."""
@@ -102,7 +102,7 @@ class ShownAttribute(NamedTuple):
     render: Render | None
     """How its values become JSON; None: they are JSON."""
     missing: object
-    """What is shown where it is unset; None: nothing is."""
+    """The value that is shown where it is unset; None: nothing is."""
 
 
 def attributes_json(

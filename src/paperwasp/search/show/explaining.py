@@ -86,7 +86,7 @@ class _Explaining:
         )
 
     def _second_phase(self) -> list[Json]:
-        """Of the hits that it ranked; the others it has moved below them, or there was no time for it."""
+        """Explain the hits that the second phase ranked; it moved the others below them, or had no time for them."""
         ranked = self._ranked
         end = ranked.first_phase_end
         assert end is not None
@@ -101,7 +101,7 @@ class _Explaining:
         ]
 
     def _phase(self, name: str, scores: Floats, block: Block) -> list[Json]:
-        """What a phase says of each hit: its score, and the tree of its expression."""
+        """Explain each hit in a phase: its score, and the tree of its expression."""
         if not block.hits:
             return []
         try:
@@ -119,7 +119,7 @@ class _Explaining:
         return explained
 
     def _global_values(self) -> list[tuple[NodeValue, ...] | None]:
-        """What the nodes of the global phase's expression are here: all that does not depend on other hits."""
+        """Return the values of the nodes of the global phase's expression that do not depend on other hits."""
         ranked, places = self._ranked, self._places
         wanted = places < self._query.rank.global_hits
         if ranked.bound.profile.global_phase is None or not wanted.any():
@@ -156,7 +156,7 @@ class _Values:
         self._parts: dict[str, list[Part]] = {}
 
     def of(self, hit: int) -> Callable[[Explained], NodeValue]:
-        """What the nodes are for one hit of the block."""
+        """Return the function that gives each node its value for one hit of the block."""
 
         def value_of(node: Explained) -> NodeValue:
             parts = tuple(self._part(part, hit) for part in self._parts_of(node.feature))
@@ -165,7 +165,7 @@ class _Values:
         return value_of
 
     def _of_feature(self, feature: Feature) -> Floats | None:
-        """What the global phase makes of all hits together is not known yet."""
+        """Compute a feature; None where the global phase makes it of all hits together."""
         return None if isinstance(feature, Normalizer) else column(feature, self._block)
 
     def _value(self, value: Value, hit: int) -> float | str | None:
@@ -177,7 +177,8 @@ class _Values:
         return shown[hit if len(shown) > 1 else 0]
 
     def _literals(self, node: TensorNode) -> list[str]:
-        """What ranking takes together, such as the sum of a product, may be too large alone."""
+        """Return the tensor of each hit as text. A tensor that ranking computes with others, as a product with its sum,
+        may be too large alone."""
         try:
             return [shown_tensor(tensor) for tensor in batch(node, self._block).tensors(self._block.labels)]
         except TooLarge as error:

@@ -77,7 +77,7 @@ def hits_of(
 
 
 def _global_inputs(query: Query, ranked: RankedHits, numbers: Sequence[int]) -> Iterable[tuple[float, ...] | None]:
-    """What the global phase needs of each hit. `numbers` rise."""
+    """Yield the inputs of the global phase for each hit. `numbers` rise."""
     phase = ranked.bound.profile.global_phase
     if phase is None or not query.rank.global_hits or ranked.is_final:
         return repeat(None)

@@ -126,7 +126,7 @@ class Marking:
         return found
 
     def _teaser(self) -> tuple[int, int, int, bool, int, int, float, int, bool] | None:
-        """What the kernel knows of teasers; None: the whole text is shown."""
+        """The settings of teasers for the kernel; None: the whole text is shown."""
         if not self._style.is_teaser:
             return None
         settings = self._style.settings
@@ -155,7 +155,7 @@ class Markings:
         self._known: dict[object, Marking | None] = {}
 
     def of(self, field: SummaryField, source: Field, together: Sequence[Field] = ()) -> Marking | None:
-        """What makes of a text its teaser, or marks the words of the query; None: it is shown as it is.
+        """Return the marking of a field, which makes teasers or marks words; None: its texts are shown as they are.
 
         `together`: fields whose texts are in it as well.
         """
@@ -300,7 +300,7 @@ class Highlighter:
         return f"{self._tags.open}{word}{self._tags.close}" if self._begins(meanings[word]) else word
 
     def _meanings(self, text: str, said: str) -> _Meanings:
-        """What the words of a text are indexed as: by its language, where that matters."""
+        """Return the indexed forms of the words of a text: by its language, where that matters."""
         language = document_language(text, said) if self._profile.is_stemmed else ""
         return self._known.setdefault(language, _Meanings(self._profile, language))
 

@@ -1,4 +1,4 @@
-"""What a hit shows: the fields of a summary class, each read from where it is and shown as the class says.
+"""Summaries of hits: the fields of a summary class, each read from where it is and shown as the class says.
 
 A class that shows attributes alone is read from columns, and the document store is not asked at all.
 
@@ -75,9 +75,9 @@ class _Shown(Struct, frozen=True):
     render: Render | None
     steps: tuple[_Step, ...] = ()
     missing: object = None
-    """What is shown where there is no value."""
+    """The value that is shown where there is none."""
     otherwise: _Shown | None = None
-    """What is shown where that is empty: the next source."""
+    """The next source, where this one is empty."""
     needs_document: bool = False
     """Whether the value, or what is done to it, needs what only the store has."""
     reads_language: bool = False
@@ -114,7 +114,7 @@ class Members(NamedTuple):
 
 
 class SummaryForm(Struct, frozen=True):
-    """What is the same of a summary class of one document type, whatever is searched."""
+    """A summary class of one document type, as it is for all queries."""
 
     as_stored: bool
     """Whether it shows just what the store has, but for marks."""
@@ -503,7 +503,7 @@ TextLanguage = Callable[[Mapping[str, Any]], str]
 
 
 class TextLanguages:
-    """What reads the language of each field, by schema: compiled once."""
+    """Readers of the language of each field, by schema: compiled once."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Schema, Mapping[str, TextLanguage]]] = {}
@@ -539,7 +539,7 @@ TextTokens = Callable[[str, str], list[Any]]
 
 
 def tokens_of(source: Field) -> TextTokens:
-    """What makes a text of the field its tokens."""
+    """Return the function that makes tokens of texts of the field."""
     if source.index is not None:
         profile = text_profile(source)
         return lambda text, language: [

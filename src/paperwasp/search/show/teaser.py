@@ -272,7 +272,7 @@ class _Teaser(Struct, frozen=True):
         return length + min(after, around), cut + (after >= around), marked_bytes
 
     def _segments(self, keys: Sequence[int], around: int) -> list[Span]:
-        """What is shown, before words are completed."""
+        """Return the spans that are shown, before words are completed."""
         segments = [(max(0, self.words[keys[0]][0] - around), self.words[keys[0]][1])]
         for key in keys[1:]:
             start, end = self.words[key]

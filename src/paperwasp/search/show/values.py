@@ -69,7 +69,7 @@ def _of_members(members: dict[str, Callable[[Any], Any]]) -> Callable[[Any], Any
 
 
 class Objects(NamedTuple):
-    """What is shown as JSON objects below the fields of a hit. False: as arrays of structs, as which Vespa's content
+    """Kinds of values that are JSON objects below fields of a hit. False: arrays of structs, as which Vespa's content
     nodes send them, with `key` and `value`, or `item` and `weight`."""
 
     maps: bool = True

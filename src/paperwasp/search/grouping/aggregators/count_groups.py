@@ -120,14 +120,14 @@ def xxh32(words: Words) -> Hashes:
 
 
 def places_of(hashes: Hashes) -> Buckets:
-    """What each hash puts into its bucket: the place of the highest bit that is set, of the 22 above the number of the
+    """The value of each hash for its bucket: the place of its highest set bit, of the 22 above the number of the
     bucket, from 1; 23 where none is."""
     _, exponents = np.frexp((hashes | np.uint32(BUCKETS - 1)).astype(np.float64))
     return (33 - exponents).astype(np.uint8)
 
 
 def estimates(buckets: Buckets) -> NDArray[np.int64]:
-    """How many distinct values the buckets of each group have seen."""
+    """Estimate how many distinct values the buckets of each group have seen."""
     raw = _ALPHA * BUCKETS * BUCKETS / np.exp2(-buckets.astype(np.float64)).sum(axis=1)
     bias = np.interp(raw, RAW_ESTIMATES, RAW_ESTIMATES - TRUE_COUNTS)
     found = np.where(raw <= _CORRECTED_MOST, raw - bias, raw)
@@ -172,7 +172,7 @@ _FEW: Final = -1
 _NONE: Final = np.uint32(0xFFFFFFFF)
 """No 22 bits of a hash."""
 _MOST_LEAST: Final = 1 << 24
-"""Of how many buckets the least hashes are found beside each other: 64 MB."""
+"""The number of buckets whose least hashes are found at once: 64 MB."""
 
 
 @written_as("count_groups")
@@ -183,7 +183,7 @@ class CountGroupsState(Struct, State, frozen=True, eq=False):
     hashes: Hashes
     """Distinct ones, rising: of group i those numbered offsets[i]:offsets[i + 1]; none where it has buckets."""
     rows: Numbers
-    """Which row of `buckets` each group has, or -1."""
+    """The row of `buckets` of each group, or -1."""
     buckets: Buckets
 
     @property

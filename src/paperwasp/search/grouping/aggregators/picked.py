@@ -52,7 +52,7 @@ class PickedState(Struct, State, frozen=True, eq=False):
     is_multi: bool
     """Whether a hit has a list of values, rather than one."""
     has: NDArray[np.bool_]
-    """Which groups have such a hit."""
+    """True for each group that has such a hit."""
     keys: NDArray[Any]
     """int64 or float64; 0 where there is no hit."""
     offsets: Numbers
@@ -90,7 +90,7 @@ class PickedState(Struct, State, frozen=True, eq=False):
         return [part[0] if part else self.nothing() for part in parts]
 
     def nothing(self) -> Any:
-        """What a group shows of which no hit was picked."""
+        """The value of a group without a picked hit."""
         return Null.NULL
 
     def order_values(self) -> Values:
@@ -174,7 +174,7 @@ def _filled(has: NDArray[np.bool_], keys: NDArray[Any], lengths: Numbers) -> tup
 
 
 def empty_of(kind: Kind) -> Any:
-    """What is empty in a type. Buckets have none: null."""
+    """The empty value of a type; null for buckets."""
     return _EMPTY.get(kind, Null.NULL)
 
 
@@ -274,7 +274,7 @@ class Argmin(Aggregator):
 
 
 def _is_set(node: ExpressionNode, values: Values) -> Mask:
-    """Which rows have a value of an attribute: one that is not what stands for none."""
+    """Mark the rows that have a value of an attribute."""
     if values.offsets is not None:
         return lengths_of(values.offsets) > 0
     data = values.data

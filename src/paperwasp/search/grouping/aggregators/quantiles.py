@@ -132,7 +132,7 @@ def _thinned(offsets: Numbers, values: Doubles, weights: Numbers) -> QuantileSke
 
 
 _MOST_WEIGHT = 2**48
-"""Of the values of all groups together: what is computed of them must not overflow, those of many results together."""
+"""The most weight of the values of all groups, so that sums over many results do not overflow."""
 
 
 @written_as("quantiles")

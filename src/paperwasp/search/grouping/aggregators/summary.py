@@ -34,9 +34,9 @@ class HitsState(Struct, State, frozen=True, eq=False):
     relevances: NDArray[np.float64]
     lids: NDArray[np.uint32]
     sources: NDArray[np.uint32]
-    """Of which document type or batch each is: its place among the results that were merged."""
+    """The document type or batch of each hit, by its place among the results that were merged."""
     hits: NDArray[np.object_] | None = None
-    """As they are shown; None: they are not written yet."""
+    """The hits as they are shown; None: they are not written yet."""
 
     @property
     def group_count(self) -> int:

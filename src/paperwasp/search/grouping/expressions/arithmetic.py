@@ -42,7 +42,7 @@ from paperwasp.storage.attributes.rows import spread
 Data = NDArray[Any]
 _SMALLEST_NORMAL: Final = float(np.finfo(np.float64).tiny)
 _FLAT: Final = frozenset({"add", "sub", "mul", "min", "max"})
-"""What combines the values of one argument."""
+"""The functions that combine the values of one argument."""
 _STARTS: Final[dict[str, tuple[int, float]]] = {
     "min": (MOST, float(np.finfo(np.float64).max)),
     "max": (LEAST, _SMALLEST_NORMAL),

@@ -213,7 +213,7 @@ Mask = NDArray[np.bool_]
 
 
 class Key(ABC):
-    """What is looked for among the keys of a map."""
+    """A key that is looked up in a map."""
 
     @abstractmethod
     def equals(self, keys: NDArray[Any], lengths: Lengths, lids: Lids) -> Mask:
@@ -250,7 +250,7 @@ class SourceKey(Key):
 
 
 class MapLookup(ExpressionNode):
-    """What the element with the wanted key has."""
+    """The value of the element with the wanted key."""
 
     def __init__(self, keys: AttributeColumn, column: AttributeColumn, key: Key, *, is_multi: bool) -> None:
         """`is_multi`: whether a row without the key has no value; else an unset one."""
@@ -285,7 +285,7 @@ class MapLookup(ExpressionNode):
         return Values(self.kind, data, column.table, offsets)
 
     def _places(self, lids: Lids) -> tuple[NDArray[np.intp], Lengths]:
-        """Which rows have the key, and the number of its element in each."""
+        """Return the rows that have the key, and the number of its element in each."""
         starts, lengths = self._keys.runs(lids)
         places = np.flatnonzero(self._key.equals(self._keys.at(spread(starts, lengths)), lengths, lids))
         rows, first = np.unique(np.repeat(np.arange(len(lids)), lengths)[places], return_index=True)

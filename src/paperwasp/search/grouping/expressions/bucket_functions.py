@@ -157,7 +157,7 @@ def _next(limit: Limit) -> Any:
 
 
 def _found(value: bytes, limits: Sequence[tuple[bytes, bytes | None]], shown: Sequence[Any]) -> Any:
-    """What is shown of the bucket with the value; None: there is none."""
+    """Return the bucket with the value, as it is shown; None: there is none."""
     place = bisect_right(limits, value, key=lambda each: each[0]) - 1
     if place < 0:
         return None

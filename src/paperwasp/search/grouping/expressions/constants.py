@@ -92,7 +92,7 @@ def _now(expression: Expression, scope: Scope) -> ExpressionNode:
 
 
 class UserSpecified(ExpressionNode):
-    """That part of the ids of documents."""
+    """The user-specified part of document ids."""
 
     kind = Kind.STRING
 

@@ -102,7 +102,7 @@ def _joined(
     scope: Scope,
     finish: Form,
 ) -> ExpressionNode:
-    """What `finish` makes of the forms of all values of all arguments, joined."""
+    """An expression that joins the forms of all values of all arguments, and applies `finish`."""
     forms = [form_of(each) for each in arguments]
     memory = scope.texts
     parts = InternedTable((b"",), memory)

@@ -1,4 +1,4 @@
-"""What a statement says: its operations, the levels that they are about, and the text of their expressions."""
+"""The operations of a statement, the levels that they are about, and the text of their expressions."""
 
 from __future__ import annotations
 
@@ -142,18 +142,18 @@ _ONE: Final = """
     zcurve.x zcurve.y
 """
 ONE: Final = frozenset(_ONE.split())
-"""Of one expression."""
+"""Functions of one expression."""
 TWO: Final = frozenset(("math.pow", "math.hypot", "argmin", "argmax"))
-"""Of two expressions."""
+"""Functions of two expressions."""
 MANY: Final = frozenset(("add", "and", "cat", "div", "mod", "mul", "or", "strcat", "sub"))
-"""Of two expressions or more."""
+"""Functions of two expressions or more."""
 BOTH: Final = frozenset(("avg", "max", "min", "xor"))
-"""Of one expression: an aggregator. Of more: a function."""
+"""Aggregators where they have one expression, functions where they have more."""
 NONE: Final = frozenset(("count", "docidnsspecific", "now", "relevance"))
 BITS: Final = {"md5": 128, "xorbit": 64}
-"""Of an expression and a number of bits, and the largest number of bits that each takes."""
+"""Functions of an expression and a number of bits, and the largest number of bits that each takes."""
 OF_ATTRIBUTES: Final = frozenset(("array.at", "interpolatedlookup"))
-"""Of the name of an attribute and an expression."""
+"""Functions of the name of an attribute and an expression."""
 OWN: Final = frozenset(
     ("attribute", "debugwait", "fixedwidth", "predefined", "quantiles", "summary", "uca", "geo_distance")
 )
@@ -167,7 +167,7 @@ OF_HITS: Final = frozenset(
     ("array.at", "attribute", "attribute_function", "docidnsspecific", "interpolatedlookup", "map", "map_source",
      "relevance", "summary")
 )  # fmt: skip
-"""What a single hit has."""
+"""Functions of a single hit."""
 
 
 def is_aggregator(function: str, arguments: int) -> bool:
