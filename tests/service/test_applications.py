@@ -297,7 +297,7 @@ def test_what_cannot_go_does_not_take_the_change_back(
 def test_what_cannot_go_back_keeps_nothing_else_from_going_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of three clusters the second cannot change; then the first cannot change back, and the others do."""
+    """Of three clusters the third cannot change; then the first cannot change back, and the second does."""
     clusters = [content(name) for name in ("one", "two", "three")]
     port = free_port()
     configured: list[tuple[str, int]] = []
@@ -306,7 +306,7 @@ def test_what_cannot_go_back_keeps_nothing_else_from_going_back(
     def failing(cluster: RunningCluster, generation: int, *arguments: Any) -> None:
         name = cluster.directory.name
         configured.append((name, generation))
-        if (name, generation) in (("two", 2), ("one", 1)):
+        if (name, generation) in (("three", 2), ("one", 1)):
             raise OSError(f"the disk of {name} is broken")
         real(cluster, generation, *arguments)
 
@@ -315,8 +315,8 @@ def test_what_cannot_go_back_keeps_nothing_else_from_going_back(
         monkeypatch.setattr(RunningCluster, "configure", failing)
         answer = service.deploy(application(container(), container("new", port=port), *clusters))
         monkeypatch.undo()
-        assert (answer.json()["activated"], "the disk of two" in answer.text) == (False, True)
-        assert configured == [("one", 2), ("two", 2), ("one", 1), ("two", 1), ("three", 1)]
+        assert (answer.json()["activated"], "the disk of three" in answer.text) == (False, True)
+        assert configured == [("one", 2), ("two", 2), ("three", 2), ("one", 1), ("two", 1)]
         assert is_closed(port)
         assert put(service.url, 1, "Blue Train").status_code == 200
         active(service.deploy(application(container(), container("new", port=port), *clusters)))

@@ -85,6 +85,7 @@ class ContentNode:
 
     def check(self, generation: int, schemas: Mapping[str, Schema], modes: Mapping[str, str] = NO_MODES) -> None:
         """Raises what `configure` would refuse these schemas with; changes nothing."""
+        self.fault.check()
         self._producer.check(Configuration(generation, schemas, modes))
 
     def configure(

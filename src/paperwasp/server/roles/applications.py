@@ -1,10 +1,12 @@
 """The applications that run here: each one's content clusters and containers change as one.
 
-    bind new ports → content takes what is new beside the old → containers swap → content drops what goes
+    stage    bind ports that are new; open content clusters that are new, and check that the others can change
+    commit   content has the new schemas → containers swap → content drops the document types and clusters that go
 
-Whoever asks by the old configuration finds its ports, clusters and document types until the swap, and by the new one
-too. A document type of both has the new schema from the second step on: a field or rank profile that it has no more is
-gone for the old containers as well.
+A generation is staged beside the one that is served, and committed once it is chosen. Until then nothing is changed
+for those who ask by the old configuration, and nothing of what they put is lost if it is given up. They find its
+ports, clusters and document types until the swap; from the first step of the commit, a document type has its new
+schema, and a field or rank profile that it has no more is gone for the old containers as well.
 What fails before the swap is taken back whole.
 """
 
@@ -59,7 +61,7 @@ class Applications:
         name, model = str(activation.application), activation.model
         containers = self._containers.prepare(name, model)
         try:
-            self._content.extend(name, activation.generation, model.content_clusters)
+            self._content.stage(name, activation.generation, model.content_clusters)
         except BaseException:
             self._containers.abandon(containers)
             raise
@@ -75,6 +77,7 @@ class Applications:
         activation = change.activation
         name, model = str(activation.application), activation.model
         try:
+            self._content.adopt(name, activation.generation, model.content_clusters)
             self._containers.commit(change.containers, activation.generation, activation.application.application, model)
         except BaseException:
             self.abandon(change)

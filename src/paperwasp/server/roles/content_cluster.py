@@ -69,6 +69,8 @@ class RunningCluster:
         self._gate = FeedGate(cluster_id)
         self._housekeeping = Housekeeping(())
         self.is_open = False
+        self.generation = 0
+        """The generation that it serves; 0: none, or a part of one."""
         self._open(repair)
         messenger.serve(self._address, self._service.handle, self._service.handle_all)
 
@@ -86,6 +88,7 @@ class RunningCluster:
         self._helpers = Helpers(self._pool)
         self._served = ServedSchemas(self._helpers)
         self._service = ContentService(self._node, self._pool, self._served, self._gate)
+        self.generation = 0
         self.is_open = True
 
     def check(self, generation: int, cluster: ContentCluster) -> None:
@@ -94,6 +97,7 @@ class RunningCluster:
 
     def configure(self, generation: int, cluster: ContentCluster) -> None:
         """Serves these schemas when it returns. The documents of types that are not among them are gone."""
+        self.generation = 0
         key = _node_of(cluster).distribution_key
         threads, most_of_query = query_threads(cluster.declared.tuning)
         self._pool.resize(threads)
@@ -103,6 +107,7 @@ class RunningCluster:
         view = self._node.reader.view()
         self._served.compile_all(view.schemas, view.modes)
         self._keep_house(cluster)
+        self.generation = generation
 
     def _keep_house(self, cluster: ContentCluster) -> None:
         """Restarts the chores; the limits of resources are in force when it returns."""

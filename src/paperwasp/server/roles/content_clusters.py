@@ -1,11 +1,12 @@
 """The content clusters of all applications, and how they change with their application without a moment of absence.
 
-A change has two steps, with the swap of the containers between them:
+A change has three steps. The generation is chosen after the first, and the containers swap after the second:
 
-    extend   new clusters open; all take what is new beside what goes: document types that are removed are still served
+    stage    clusters that are new open; the others see whether they can have the new schemas, and log nothing
+    adopt    they have the new schemas: the new layout is logged; document types that are removed are still served
     settle   what goes is gone: document types and clusters that the application has no more, with their documents
 
-So whoever asks by the old configuration finds all of it until the containers have the new one.
+So what is put while a generation is staged is kept whole by the old schemas, whether it is chosen or given up.
 """
 
 from __future__ import annotations
@@ -53,18 +54,33 @@ class ContentClusters:
         self._running: dict[tuple[str, str], RunningCluster] = {}
         self._settled: dict[str, tuple[int, Mapping[str, ContentCluster]]] = {}
 
-    def extend(self, application: str, generation: int, clusters: Sequence[ContentCluster]) -> None:
-        """All of `clusters` serve their schemas, and still what they served. On an error, all serve what they did."""
+    def stage(self, application: str, generation: int, clusters: Sequence[ContentCluster]) -> None:
+        """Open the clusters that are new, and check that the others can serve their new schemas.
+
+        Errors: those of opening, and those that `adopt` would raise now; then all is as before.
+        """
         _, before = self._settled.get(application, (0, {}))
-        extended = [_extend(before.get(cluster.id), cluster) for cluster in clusters]
         try:
-            for cluster in extended:
-                self._get_open(application, cluster.id).check(generation, cluster)
-            for cluster in extended:
-                self._get_open(application, cluster.id).configure(generation, cluster)
+            for cluster in clusters:
+                self._get_open(application, cluster.id).check(generation, _extend(before.get(cluster.id), cluster))
+            for cluster in clusters:
+                if cluster.id not in before:
+                    self._get_open(application, cluster.id).configure(generation, cluster)
         except BaseException:
             self.revert(application)
             raise
+
+    def adopt(self, application: str, generation: int, clusters: Sequence[ContentCluster]) -> None:
+        """All of `clusters` serve their schemas, and still the document types that go.
+
+        Call it once the generation is chosen: fields that go, and values that do not fit a new type, are gone. On an
+        error, `revert` takes back what has changed.
+        """
+        _, before = self._settled.get(application, (0, {}))
+        for cluster in clusters:
+            if cluster.id in before:
+                extended = _extend(before[cluster.id], cluster)
+                self._get_open(application, cluster.id).configure(generation, extended)
 
     def revert(self, application: str) -> None:
         """All serve again what was settled last. Clusters that are new stop; nothing is deleted.
@@ -74,10 +90,10 @@ class ContentClusters:
         generation, settled = self._settled.get(application, (0, {}))
         for cluster_id in self._ids(application):
             try:
-                if cluster_id in settled:
-                    self._get_open(application, cluster_id).configure(generation, settled[cluster_id])
-                else:
+                if cluster_id not in settled:
                     self._stop(application, cluster_id)
+                elif (running := self._get_open(application, cluster_id)).generation != generation:
+                    running.configure(generation, settled[cluster_id])
             except Exception:
                 _LOG.exception("Content cluster '%s' of %s still has what was given up", cluster_id, application)
 
