@@ -13,8 +13,8 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
-from paperwasp.base.daemon_threads import DaemonThreads
 from paperwasp.base.env import SYSTEM, Environment
+from paperwasp.base.threads import ThreadPool
 from paperwasp.configserver import Activation, ApplicationId, ConfigServer
 from paperwasp.configserver.convergence import Convergence, Proposal, Report
 from paperwasp.configserver.preparation import Models, Packages
@@ -286,7 +286,7 @@ def test_who_loses_a_race_leaves_the_proposal_that_won(tmp_path: Path) -> None:
 
     standing: list[Proposal | None] = []
     is_prepared, has_lost = threading.Event(), threading.Event()
-    threads = DaemonThreads(1, "winner")
+    threads = ThreadPool("winner", 1)
     process.watch_proposals(answer)
     try:
         with pytest.raises(LockFailure), loser.prepare(Active(1, 1, DEFAULT, 1)):

@@ -112,7 +112,7 @@ def running(directory: Path, *clusters: ContentCluster) -> Iterator[Running]:
             stack.callback(node.stop)
             node.configure(1, found.schemas)
             pool = WorkerPool("query")
-            stack.callback(pool.close)
+            stack.callback(pool.shutdown)
             messenger.serve(f"content/{found.id}", ContentService(node, pool, ServedSchemas()).handle)
             nodes[found.id] = node
         api = DocumentApi(messenger, environment=environment)

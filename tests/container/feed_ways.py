@@ -116,7 +116,7 @@ class Way:
 
     def close(self, checkpoint: bool = True) -> None:
         self._service.close()
-        self._pool.close()
+        self._pool.shutdown()
         self.node.stop(checkpoint=checkpoint)
         self._log.close()
 

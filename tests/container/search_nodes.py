@@ -123,7 +123,7 @@ def running() -> Iterator[Running]:
             stack.callback(node.stop)
             node.configure(1, {kind: schemas[kind] for kind in kinds})
             pool = WorkerPool(cluster)
-            stack.callback(pool.close)
+            stack.callback(pool.shutdown)
             service = ContentService(node, pool, served)
             messenger.serve(f"content/{cluster}", service.handle)
         clusters = (ClusterConfig(name, {kind: schemas[kind] for kind in kinds}) for name, kinds in CLUSTERS.items())

@@ -209,7 +209,7 @@ def peers(source: str = SCHEMA) -> Iterator[Peers]:
         stack.callback(node.stop)
         node.configure(1, {"music": schema})
         pool = WorkerPool("media")
-        stack.callback(pool.close)
+        stack.callback(pool.shutdown)
         service = ContentService(node, pool, ServedSchemas())
         messenger.serve("content/media", service.handle)
         config = SearchConfig((ClusterConfig("media", {"music": schema}),))

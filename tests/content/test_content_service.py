@@ -63,7 +63,7 @@ def test_requests_are_answered(tmp_path: Path) -> None:
     with started(tmp_path, schemas) as node:
         ContentService(node.node, pool, ServedSchemas()).serve(messenger, "tenant.application.instance", "music")
         asyncio.run(run(messenger))
-    pool.close()
+    pool.shutdown()
 
 
 def test_operations_that_come_together_are_queued_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +90,7 @@ def test_operations_that_come_together_are_queued_together(tmp_path: Path, monke
     with started(tmp_path, SCHEMAS) as node:
         ContentService(node.node, pool, ServedSchemas()).serve(messenger, "tenant.application.instance", "music")
         asyncio.run(run(messenger, node))
-    pool.close()
+    pool.shutdown()
 
 
 def wait_until(holds: Callable[[], bool]) -> None:

@@ -207,7 +207,7 @@ def test_a_gate_refuses_some_of_what_comes_together(tmp_path: Path) -> None:
         )
         assert isinstance(put, NoSpace) and isinstance(text, NoSpace) and update == Outcome(True)
         assert node.get("a") == {"year": 3}
-    pool.close()
+    pool.shutdown()
 
 
 def test_there_is_room_for_all_that_come_together_or_for_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,4 +226,4 @@ def test_there_is_room_for_all_that_come_together_or_for_none(tmp_path: Path, mo
         go_on.set()
         wait_until(lambda: bool(answers[0]))
         assert answers == [[[Outcome(False), Outcome(False)]], []]
-    pool.close()
+    pool.shutdown()

@@ -195,11 +195,11 @@ def test_no_answer_is_lost_between_threads() -> None:
     async def run() -> None:
         messenger = EmbeddedMessenger()
         pool = WorkerPool("test", threads=4, queue_length=10_000)
-        messenger.serve("a", lambda message, reply: pool.submit(lambda number: number * 2, message, reply))
+        messenger.serve("a", lambda message, reply: pool.answer(lambda number: number * 2, message, reply))
         for _ in range(20):
             answers = await asyncio.gather(*(messenger.request("a", number) for number in range(200)))
             assert answers == [number * 2 for number in range(200)]
-        pool.close()
+        pool.shutdown()
 
     asyncio.run(asyncio.wait_for(run(), 30))
 
@@ -216,17 +216,17 @@ def test_a_full_pool_refuses() -> None:
             raise InvalidInput("two")
         return message
 
-    pool.submit(work, 0, answers.append)
+    pool.answer(work, 0, answers.append)
     entered.wait()
     for message in (1, 2):
-        pool.submit(work, message, answers.append)
+        pool.answer(work, message, answers.append)
     with pytest.raises(Overload, match="2 queries are waiting"):
-        pool.submit(work, 3, answers.append)
+        pool.answer(work, 3, answers.append)
     release.set()
-    pool.close()
+    pool.shutdown()
     assert answers[:2] == [0, 1] and isinstance(answers[2], InvalidInput)
     with pytest.raises(Overload):
-        pool.submit(work, 4, answers.append)
+        pool.answer(work, 4, answers.append)
 
 
 def test_messages_that_come_together_are_served_together_up_to_the_first_without_room() -> None:

@@ -50,21 +50,21 @@ def test_a_share_runs_only_so_many_and_leaves_the_rest() -> None:
     share = PoolShare(pool, at_once=1, queue_length=3)
     answers, reply = replies()
     for number in range(4):
-        share.submit(gate, number, reply)
+        share.answer(gate, number, reply)
     with pytest.raises(Overload):
-        share.submit(gate, 4, reply)
+        share.answer(gate, 4, reply)
     assert gate.entered.get(timeout=WAIT_SECONDS) == 0
     others, other_reply = replies()
-    pool.submit(lambda message: message, "a query", other_reply)
+    pool.answer(lambda message: message, "a query", other_reply)
     assert others.get(timeout=WAIT_SECONDS) == "a query", "the pool's other thread is free"
     for number in range(4):
         gate.through.release()
         assert answers.get(timeout=WAIT_SECONDS) == number
-    share.submit(gate, 5, reply)
+    share.answer(gate, 5, reply)
     gate.through.release()
     assert answers.get(timeout=WAIT_SECONDS) == 5
     assert gate.most_inside == 1
-    pool.close()
+    pool.shutdown()
 
 
 def test_an_error_lets_the_next_one_begin() -> None:
@@ -72,11 +72,11 @@ def test_an_error_lets_the_next_one_begin() -> None:
     share = PoolShare(pool, at_once=1, queue_length=3)
     answers, reply = replies()
     error = Overload("later")
-    share.submit(gate, error, reply)
-    share.submit(gate, 1, reply)
+    share.answer(gate, error, reply)
+    share.answer(gate, 1, reply)
     gate.through.release(2)
     assert [answers.get(timeout=WAIT_SECONDS) for _ in range(2)] == [error, 1]
-    pool.close()
+    pool.shutdown()
 
 
 def test_what_waits_when_the_pool_is_closed_is_refused() -> None:
@@ -84,11 +84,11 @@ def test_what_waits_when_the_pool_is_closed_is_refused() -> None:
     share = PoolShare(pool, at_once=1, queue_length=9)
     answers, reply = replies()
     for number in range(4):
-        share.submit(gate, number, reply)
+        share.answer(gate, number, reply)
     gate.entered.get(timeout=WAIT_SECONDS)
-    pool._closed = True  # as `close` does, before it waits for what runs
+    pool.shutdown(wait=False)
     gate.through.release()
-    pool.close()
+    pool.shutdown()
     found = [answers.get(timeout=WAIT_SECONDS) for _ in range(4)]
     assert found[0] == 0
     assert all(isinstance(answer, Overload) for answer in found[1:])
@@ -98,36 +98,36 @@ def test_a_full_pool_refuses_the_share_too() -> None:
     pool, gate = WorkerPool("test", threads=1, queue_length=1), Gate()
     share = PoolShare(pool, at_once=2, queue_length=9)
     answers, reply = replies()
-    pool.submit(gate, 0, reply)
+    pool.answer(gate, 0, reply)
     gate.entered.get(timeout=WAIT_SECONDS)
-    pool.submit(gate, 1, reply)
-    share.submit(gate, 2, reply)
+    pool.answer(gate, 1, reply)
+    share.answer(gate, 2, reply)
     assert isinstance(answers.get(timeout=WAIT_SECONDS), Overload)
     gate.through.release(2)
     assert [answers.get(timeout=WAIT_SECONDS) for _ in range(2)] == [0, 1]
-    share.submit(gate, 3, reply)
+    share.answer(gate, 3, reply)
     gate.through.release()
     assert answers.get(timeout=WAIT_SECONDS) == 3
-    pool.close()
+    pool.shutdown()
 
 
 def test_what_waits_is_answered_at_its_deadline() -> None:
     """While the one thread is busy: one whose time is over, one with time, one that has all the time there is."""
     pool, gate = WorkerPool("test", threads=1), Gate()
     answers, reply = replies()
-    pool.submit(gate, "busy", reply)
+    pool.answer(gate, "busy", reply)
     assert gate.entered.get(timeout=WAIT_SECONDS) == "busy"
     now_ns = time.monotonic_ns()
-    pool.submit(gate, "timeless", reply)
-    pool.submit(gate, "in time", reply, now_ns + 3600 * 10**9)
-    pool.submit(gate, "late", reply, now_ns + 10**6)
+    pool.answer(gate, "timeless", reply)
+    pool.answer(gate, "in time", reply, now_ns + 3600 * 10**9)
+    pool.answer(gate, "late", reply, now_ns + 10**6)
     late = answers.get(timeout=WAIT_SECONDS)
     assert isinstance(late, Timeout)
     assert gate.entered.empty(), "the thread was busy all the while"
     for message in ("busy", "timeless", "in time"):
         gate.through.release()
         assert answers.get(timeout=WAIT_SECONDS) == message
-    pool.close()
+    pool.shutdown()
     assert [gate.entered.get_nowait(), gate.entered.get_nowait()] == ["timeless", "in time"]
     assert gate.entered.empty(), "what was answered is not begun"
 
@@ -135,17 +135,17 @@ def test_what_waits_is_answered_at_its_deadline() -> None:
 def test_what_was_answered_makes_room() -> None:
     pool, gate = WorkerPool("test", threads=1, queue_length=1), Gate()
     answers, reply = replies()
-    pool.submit(gate, "busy", reply)
+    pool.answer(gate, "busy", reply)
     assert gate.entered.get(timeout=WAIT_SECONDS) == "busy"
-    pool.submit(gate, "late", reply, time.monotonic_ns() + 1)
+    pool.answer(gate, "late", reply, time.monotonic_ns() + 1)
     assert isinstance(answers.get(timeout=WAIT_SECONDS), Timeout)
-    pool.submit(gate, "next", reply)
+    pool.answer(gate, "next", reply)
     with pytest.raises(Overload, match="1 queries are waiting already"):
-        pool.submit(gate, "one more", reply)
+        pool.answer(gate, "one more", reply)
     for message in ("busy", "next"):
         gate.through.release()
         assert answers.get(timeout=WAIT_SECONDS) == message
-    pool.close()
+    pool.shutdown()
 
 
 def test_short_work_does_not_wait_for_long_work() -> None:
@@ -153,18 +153,18 @@ def test_short_work_does_not_wait_for_long_work() -> None:
     pool, gate = WorkerPool("test", threads=2), Gate()
     answers, reply = replies()
     for number in range(4):
-        pool.submit(gate, number, reply)
+        pool.answer(gate, number, reply)
     assert {gate.entered.get(timeout=WAIT_SECONDS) for _ in range(2)} == {0, 1}
     short, short_reply = replies()
     for number in range(10, 20):
-        pool.submit_short(lambda message: message, number, short_reply)
+        pool.answer_short(lambda message: message, number, short_reply)
     assert [short.get(timeout=WAIT_SECONDS) for _ in range(10)] == list(range(10, 20))
     assert gate.most_inside == 2 and answers.empty() and pool.waiting() == 2
     gate.through.release(4)
     assert {answers.get(timeout=WAIT_SECONDS) for _ in range(4)} == {0, 1, 2, 3}
-    pool.close()
+    pool.shutdown()
     with pytest.raises(Overload, match="stopping"):
-        pool.submit_short(gate, 0, reply)
+        pool.answer_short(gate, 0, reply)
 
 
 def test_threads_help_with_short_work_that_waits() -> None:
@@ -172,11 +172,11 @@ def test_threads_help_with_short_work_that_waits() -> None:
     pool, gate, held = WorkerPool("test", threads=1), Gate(), Gate()
     answers, reply = replies()
     for message in ("long", "longer"):
-        pool.submit(gate, message, reply)
+        pool.answer(gate, message, reply)
     assert gate.entered.get(timeout=WAIT_SECONDS) == "long"
     for message in ("held", "first", "second"):
-        pool.submit_short(held, message, reply, time.monotonic_ns() + 3600 * 10**9)
-    pool.submit_short(held, "late", reply, time.monotonic_ns() + 1)
+        pool.answer_short(held, message, reply, time.monotonic_ns() + 3600 * 10**9)
+    pool.answer_short(held, "late", reply, time.monotonic_ns() + 1)
     assert held.entered.get(timeout=WAIT_SECONDS) == "held"
     assert isinstance(answers.get(timeout=WAIT_SECONDS), Timeout)
     assert pool.waiting() == 3, "the longer one, the first and the second"
@@ -189,16 +189,16 @@ def test_threads_help_with_short_work_that_waits() -> None:
     assert {answers.get(timeout=WAIT_SECONDS) for _ in range(2)} <= {"held", "first", "second", "longer"}
     held.through.release()
     assert {answers.get(timeout=WAIT_SECONDS) for _ in range(2)} <= {"held", "first", "second", "longer"}
-    pool.close()
+    pool.shutdown()
     assert pool.waiting() == 0
 
 
 def test_short_work_takes_a_free_thread() -> None:
     pool = WorkerPool("test", threads=1)
     answers, reply = replies()
-    pool.submit_short(lambda _: threading.current_thread().name, None, reply)
+    pool.answer_short(lambda _: threading.current_thread().name, None, reply)
     assert answers.get(timeout=WAIT_SECONDS) == "test-0"
-    pool.close()
+    pool.shutdown()
 
 
 class Large:
@@ -222,36 +222,36 @@ def test_an_error_keeps_nothing_of_what_it_was_raised_in() -> None:
     gc.disable()
     try:
         for number in range(2):
-            pool.submit(fail, number, reply)
+            pool.answer(fail, number, reply)
         kept = [answers.get(timeout=WAIT_SECONDS) for _ in range(2)]
         assert [str(error) for error in kept] == ["late", "late"]
         assert [reference() for reference in seen] == [None, None]
     finally:
         gc.enable()
-        pool.close()
+        pool.shutdown()
 
 
 def test_a_pool_grows_and_shrinks() -> None:
     pool, gate = WorkerPool("test", threads=1), Gate()
     answers, reply = replies()
-    pool.submit(gate, 1, reply)
-    pool.submit(gate, 2, reply)
+    pool.answer(gate, 1, reply)
+    pool.answer(gate, 2, reply)
     gate.entered.get(timeout=WAIT_SECONDS)
     assert pool.waiting() == 1 and gate.entered.empty()
     pool.resize(3)
     assert gate.entered.get(timeout=WAIT_SECONDS) == 2
-    pool.submit(gate, 3, reply)
+    pool.answer(gate, 3, reply)
     assert gate.entered.get(timeout=WAIT_SECONDS) == 3
     pool.resize(1)
     gate.through.release(3)
     assert sorted(answers.get(timeout=WAIT_SECONDS) for _ in range(3)) == [1, 2, 3]  # type: ignore[type-var]
     gate.most_inside = 0
     for number in range(4, 7):
-        pool.submit(gate, number, reply)
+        pool.answer(gate, number, reply)
     gate.through.release(3)
     assert [answers.get(timeout=WAIT_SECONDS) for _ in range(3)] == [4, 5, 6]
     assert gate.most_inside == 1
-    pool.close()
+    pool.shutdown()
     assert not any(thread.is_alive() for thread in pool._threads)
 
 
@@ -259,18 +259,18 @@ def test_work_is_offered_to_threads_that_are_idle() -> None:
     pool, gate = WorkerPool("test", threads=2), Gate()
     answers, reply = replies()
     done: SimpleQueue[str] = SimpleQueue()
-    pool.submit(gate, 1, reply)
+    pool.answer(gate, 1, reply)
     gate.entered.get(timeout=WAIT_SECONDS)
     assert pool.offer(lambda: done.put("idle"))
     assert done.get(timeout=WAIT_SECONDS) == "idle"
-    pool.submit(gate, 2, reply)
+    pool.answer(gate, 2, reply)
     gate.entered.get(timeout=WAIT_SECONDS)
     assert not pool.offer(lambda: done.put("busy"))
     assert not pool.is_wanted()
-    pool.submit(gate, 3, reply)
+    pool.answer(gate, 3, reply)
     assert pool.is_wanted()
     gate.through.release(3)
     assert sorted(answers.get(timeout=WAIT_SECONDS) for _ in range(3)) == [1, 2, 3]  # type: ignore[type-var]
-    pool.close()
+    pool.shutdown()
     assert not pool.offer(lambda: done.put("closed"))
     assert done.empty()

@@ -30,7 +30,7 @@ class SearchCluster:
         self.rendered = self.left = 0
         self._schemas = schemas
         messenger, pool = EmbeddedMessenger(), WorkerPool("search-cluster")
-        stack.callback(pool.close)
+        stack.callback(pool.shutdown)
         self._service = ContentService(node.node, pool, ServedSchemas())
         messenger.serve("content/things", self._handle)
         self._handler = SearchHandler(messenger, SearchConfig((ClusterConfig("things", dict(schemas)),)))

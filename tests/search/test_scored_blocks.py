@@ -100,7 +100,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def workers() -> Iterator[WorkerPool]:
     pool = WorkerPool("test", threads=4)
     yield pool
-    pool.close()
+    pool.shutdown()
 
 
 @pytest.fixture(scope="module")

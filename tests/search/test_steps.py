@@ -156,7 +156,7 @@ def test_short_queries_are_answered_on_the_asking_thread(
             service.handle(query, reply)
             assert replied.wait(20)
     finally:
-        pool.close()
+        pool.shutdown()
     assert all(isinstance(answer, SearchResponse) for answer in answers), answers
     assert threads[0].startswith("worker") != inline
     assert threads[1].startswith("worker"), "a service that is closed answers nothing on the asking thread"
@@ -178,24 +178,24 @@ def test_what_is_expected_to_take_little_time_does_not_wait_for_the_rest(
     monkeypatch.setattr(limits, "SHORT_QUERY_NS", short_ns)
     taken: list[str] = []
     pool = WorkerPool("worker")
-    submit = pool.submit
+    answer = pool.answer
 
     def noted(lane: str) -> Callable[..., None]:
         def run(*given: Any) -> None:
             taken.append(lane)
-            submit(*given)
+            answer(*given)
 
         return run
 
-    monkeypatch.setattr(pool, "submit", noted("all"))
-    monkeypatch.setattr(pool, "submit_short", noted("short"))
+    monkeypatch.setattr(pool, "answer", noted("all"))
+    monkeypatch.setattr(pool, "answer_short", noted("short"))
     replied = threading.Event()
     try:
         with node_with(*EXAMPLES) as node:
             ContentService(node.node, pool, PROFILES).handle(query, lambda _: replied.set())
             assert replied.wait(20)
     finally:
-        pool.close()
+        pool.shutdown()
     assert taken == [lane]
 
 

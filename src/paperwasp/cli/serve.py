@@ -19,9 +19,9 @@ import typer
 
 from paperwasp import limits
 from paperwasp.admin.monitoring.log_files import formatter
-from paperwasp.base.daemon_threads import is_any_busy
 from paperwasp.base.env import limit_arenas, process_seconds
 from paperwasp.base.records import replace
+from paperwasp.base.threads import is_any_busy
 from paperwasp.cli.options import (
     DEFAULT_DATA,
     AllowPython,

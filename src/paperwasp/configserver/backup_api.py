@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 
 from paperwasp.admin.backup.files import SourceFile, close_all, packed
-from paperwasp.base.daemon_threads import DaemonThreads
+from paperwasp.base.threads import ThreadPool
 from paperwasp.errors import InvalidInput, Overload
 from paperwasp.http.messages import Answer, Request, StreamedResponse
 from paperwasp.http.routing import Router
@@ -57,7 +57,7 @@ class _Sending(AsyncGenerator[bytes, None]):
     def __init__(self, known: frozenset[str], at_end: Callable[[], None]) -> None:
         self._known = known
         self._at_end = at_end
-        self._thread = DaemonThreads(1, "configserver-backup")
+        self._thread = ThreadPool("configserver-backup", 1)
         self._files: list[SourceFile] = []
         self._pieces: Iterator[bytes] = iter(())
         self._is_closed = False

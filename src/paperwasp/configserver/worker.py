@@ -15,8 +15,8 @@ from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
 from paperwasp import limits
-from paperwasp.base.daemon_threads import DaemonThreads
 from paperwasp.base.env import SYSTEM, Environment
+from paperwasp.base.threads import ThreadPool
 from paperwasp.base.yielding import yielding_to_requests
 from paperwasp.configserver.repository import ApplicationId
 from paperwasp.core.steps import WorkOutOfTime, bounded_work
@@ -123,8 +123,8 @@ class Workers:
 
     def __init__(self) -> None:
         deployers = limits.TENANT_DEPLOYMENTS * limits.TENANTS
-        self._readers = DaemonThreads(_READERS, "configserver-read")
-        self._deployers = DaemonThreads(deployers, "configserver-deploy")
+        self._readers = ThreadPool("configserver-read", _READERS)
+        self._deployers = ThreadPool("configserver-deploy", deployers)
         self._lock = threading.Lock()
         self._deploying: Counter[str] = Counter()
 

@@ -21,7 +21,7 @@ from paperwasp import limits
 from paperwasp.application.model_evaluation.binding import bound_values
 from paperwasp.application.model_evaluation.functions import Function, NotEvaluated, Values
 from paperwasp.application.model_evaluation.models import EvaluatedModel, Models
-from paperwasp.base.daemon_threads import DaemonThreads
+from paperwasp.base.threads import ThreadPool
 from paperwasp.core.budget import budget
 from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.document.tensor.json_output import FORMS, tensor_json
@@ -156,7 +156,7 @@ class EvaluationRuns:
 
     def __init__(self, threads: int = _THREADS, waiting: int = limits.MODEL_EVALUATIONS_WAITING) -> None:
         """`waiting`: how many requests may wait, or be evaluated, before the rest is refused."""
-        self._pool = DaemonThreads(threads, "model-evaluation")
+        self._pool = ThreadPool("model-evaluation", threads)
         self._most = waiting
         self.count = 0
         """Requests that wait, or are evaluated."""

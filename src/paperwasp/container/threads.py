@@ -4,45 +4,39 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Final, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from paperwasp import limits
-from paperwasp.base.daemon_threads import DaemonThreads
+from paperwasp.base.threads import ThreadPool
 from paperwasp.base.yielding import yielding_if_large
 from paperwasp.core.object_memory import is_worth, outside_arenas
 from paperwasp.errors import Overload
 from paperwasp.http.messages import Request
 
-# Threads for what embeds: it waits for runs of a model, or for a service elsewhere, and never on the event loop.
-#
-# Many threads wait for one run of a model, which takes what all of them have: so there are more than processors.
-
-
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
 
 
-class EmbeddingThreads:
-    """A number of threads, made when they are needed. Asked on one event loop."""
+class EmbeddingThreads(ThreadPool):
+    """Threads for what embeds: it waits for runs of a model or a service elsewhere. Asked on one event loop.
+
+    Many threads wait for one run of a model, which takes what all of them have: so there are more than processors.
+    """
 
     def __init__(self, name: str, threads: int, waiting: int = limits.embedding.WAITING) -> None:
         """`waiting`: how much may wait for a thread, or be done by one, before the rest is refused."""
-        self.name: Final = name
-        self.count: Final = threads
+        super().__init__(name, threads)
         self._most = waiting
-        self._pool: DaemonThreads | None = None
         self.waiting = 0
         """What waits for a thread, or is done by one."""
 
     async def run(self, work: Callable[_Given, _Made], *given: _Given.args, **named: _Given.kwargs) -> _Made:
-        """What `work` returns, on a thread. Errors: those of `work`; Overload where too much waits."""
+        """Return what `work` returns, on a thread. Errors: those of `work`; Overload where too much waits."""
         if self.waiting >= self._most:
             raise Overload(f"Rejecting execution due to overload: {self.waiting} requests already wait for embedding")
-        if self._pool is None:
-            self._pool = DaemonThreads(self.count, self.name)
         self.waiting += 1
         try:
-            return await asyncio.wrap_future(self._pool.submit(work, *given, **named))
+            return await asyncio.wrap_future(self.submit(work, *given, **named))
         finally:
             self.waiting -= 1
 

@@ -13,20 +13,21 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from heapq import heappop, heappush
 from itertools import count
-from queue import Empty, SimpleQueue
 from threading import Condition, Lock, Thread
 from typing import Any
 
 from paperwasp import limits
+from paperwasp.base.threads import TaskQueue, ThreadPool
 from paperwasp.errors import Overload, PaperwaspError, Timeout, without_frames
 
 Work = Callable[[Any], object]
 """From a message to its answer; raises to answer with an error."""
 _Reply = Callable[[object], None]
-_Task = tuple[Work, Any, _Reply]
-_Queued = tuple[Work, Any, list[_Reply]]
+_Waiting = tuple[Work, Any, _Reply]
 
 
 class _Deadlines:
@@ -72,30 +73,16 @@ class _Deadlines:
                     self._changed.wait(None if left_ns is None else left_ns / 1e9)
                     continue
                 _, _, claim = heappop(self._waiting)
-                reply = _take_reply(claim)
-                self.expired += reply is not None
-            if reply is not None:
-                reply(Timeout("no time was left to search: it was used up in the queue"))
-                del reply
+                try:
+                    reply = claim.pop()
+                except IndexError:  # a worker was first
+                    continue
+                self.expired += 1
+            reply(Timeout("no time was left to search: it was used up in the queue"))
+            del reply
 
 
-def _take_reply(claim: list[_Reply]) -> _Reply | None:
-    """Takes the reply; None for all but the first who call."""
-    try:
-        return claim.pop()
-    except IndexError:
-        return None
-
-
-def _call(work: Callable[[], None]) -> None:
-    work()
-
-
-def _take_no_notice(_: object) -> None:
-    """The reply to what was offered: who offers it knows when it is done."""
-
-
-class WorkerPool:
+class WorkerPool(ThreadPool):
     """Runs work on `threads` threads; refuses with Overload what would wait behind `queue_length` others."""
 
     def __init__(
@@ -108,116 +95,91 @@ class WorkerPool:
     ) -> None:
         """`with_short`: whether there is one more thread for short work."""
         self._short = WorkerPool(f"{name}-short", 1, queue_length, with_short=False) if with_short else None
-        self._queue: SimpleQueue[_Queued | None] = SimpleQueue()
-        self._idle: deque[int] = deque()
-        """One for each thread that waits for work."""
+        super().__init__(name, 0, helps=self._short)
         self._deadlines = _Deadlines(name)
         self._queue_length = queue_length
-        self._closed = False
-        self._name = name
-        self._threads: list[Thread] = []
-        self.size = 0
-        """How many threads there are, but for those that end when they have done what they do."""
         self.resize(threads)
 
     def resize(self, threads: int) -> None:
         """Have this number of threads. Those that are too many end behind what waits now. By one thread at a time."""
         for _ in range(threads, self.size):
-            self._queue.put(None)
-        self._threads = [thread for thread in self._threads if thread.is_alive()]
-        for number in range(self.size, threads):
-            self._idle.append(number)
-            thread = Thread(target=self._run, name=f"{self._name}-{number}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+            self._queue.waiting.put(None)
+        self._threads[:] = [thread for thread in self._threads if thread.is_alive()]
+        for _ in range(self.size, threads):
+            self._add_thread()
         self.size = threads
 
     def offer(self, work: Callable[[], None]) -> bool:
         """Have a thread that is idle do this, and return whether there is one. What work raises is lost."""
-        if self._closed or self._queue.qsize() >= len(self._idle):
+        if self._is_shut or len(self._queue.undone) >= self.size:
             return False
-        self._queue.put((_call, work, [_take_no_notice]))
+        self._queue.put(partial(_do_offered, work))
         return True
 
     def is_wanted(self) -> bool:
         """Return whether work waits that no thread is free for."""
-        return self._queue.qsize() > len(self._idle)
+        return len(self._queue.undone) > self.size
 
-    def submit(self, work: Work, message: object, reply: _Reply, deadline_ns: int = 0) -> None:
-        """Answers through `reply`, from a thread of the pool; with Timeout at the deadline (on the monotonic clock; 0:
-        none) if the work has not begun by then. Errors: Overload, also when the pool is closed."""
-        if self._closed:
+    def answer(self, work: Work, message: object, reply: _Reply, deadline_ns: int = 0) -> None:
+        """Answer a message through `reply`, from a thread of the pool.
+
+        The answer is Timeout at the deadline (on the monotonic clock; 0: none) if the work has not begun by then.
+        Errors: Overload, also when the pool is shut down.
+        """
+        if self._is_shut:
             raise Overload("the service is stopping")
-        if self._queue.qsize() - self._deadlines.expired >= self._queue_length:
+        queue = self._queue
+        if queue.waiting.qsize() - self._deadlines.expired >= self._queue_length:
             raise Overload(f"{self._queue_length} queries are waiting already (QUERY_QUEUE_LENGTH in paperwasp.limits)")
         claim = [reply]
-        self._queue.put((work, message, claim))
-        if deadline_ns > 0 and self._queue.qsize() >= len(self._idle):  # it may have to wait
+        queue.put(partial(_answer, self._deadlines, work, message, claim))
+        if deadline_ns > 0 and len(queue.undone) >= self.size:  # it may have to wait
             self._deadlines.add(deadline_ns, claim)
 
-    def submit_short(self, work: Work, message: object, reply: _Reply, deadline_ns: int = 0) -> None:
-        """As `submit`, for work that takes little time: it waits for other short work alone. Errors: Overload."""
+    def answer_short(self, work: Work, message: object, reply: _Reply, deadline_ns: int = 0) -> None:
+        """As `answer`, for work that takes little time: it waits for other short work alone. Errors: Overload."""
         pool = self
-        if self._queue.qsize() >= len(self._idle):  # it might wait for long work
+        if len(self._queue.undone) >= self.size:  # it might wait for long work
             pool = self._short or self
-        pool.submit(work, message, reply, deadline_ns)
+        pool.answer(work, message, reply, deadline_ns)
 
     def waiting(self) -> int:
-        """How many tasks wait for a thread."""
+        """Return how many tasks wait for a thread."""
         short = self._short
-        return max(0, self._queue.qsize() - self._deadlines.expired) + (0 if short is None else short.waiting())
+        return max(0, self._queue.waiting.qsize() - self._deadlines.expired) + (0 if short is None else short.waiting())
 
-    def close(self) -> None:
-        """Works off what is queued, then ends the threads."""
-        self._closed = True
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more work, and end the threads behind what waits."""
         if self._short is not None:
-            self._short.close()
-        for _ in range(self.size):
-            self._queue.put(None)
-        for thread in self._threads:
-            thread.join()
-        self._deadlines.close()
+            self._short.shutdown(wait, cancel_futures=cancel_futures)
+        super().shutdown(wait, cancel_futures=cancel_futures)
+        if wait:
+            self._deadlines.close()
 
-    def _run(self) -> None:
-        while (task := self._queue.get()) is not None:
-            self._do(task)
-            # Nothing of the last query stays alive while the thread waits for the next.
-            del task
-            if self._short is not None:
-                self._help(self._short)
-        self._idle.popleft()
 
-    def _help(self, short: WorkerPool) -> None:
-        """Does one of the short tasks that wait; all of them where nothing else waits."""
-        while True:
-            try:
-                task = short._queue.get_nowait()
-            except Empty:
-                return
-            if task is None:  # which ends the other thread
-                short._queue.put(None)
-                return
-            self._do(task, short)
-            del task
-            if not self._queue.empty():
-                return
+def _answer(deadlines: _Deadlines, work: Work, message: Any, claim: list[_Reply], queue: TaskQueue) -> None:
+    """Reply to a message, unless that was done at its deadline."""
+    try:
+        reply = claim.pop()
+    except IndexError:
+        queue.undone.pop()
+        deadlines.skip()
+        return
+    try:
+        answer = work(message)
+    except PaperwaspError as error:
+        answer = without_frames(error)
+    except Exception as error:
+        answer = error
+    queue.undone.pop()
+    reply(answer)
+    del answer  # of which this frame would be a part, where it is an error
 
-    def _do(self, task: _Queued, of: WorkerPool | None = None) -> None:
-        work, message, claim = task
-        reply = _take_reply(claim)
-        if reply is None:
-            (of or self)._deadlines.skip()
-            return
-        token = self._idle.popleft()
-        try:
-            answer = work(message)
-        except PaperwaspError as error:
-            answer = without_frames(error)
-        except Exception as error:
-            answer = error
-        self._idle.append(token)
-        reply(answer)
-        del answer  # of which this frame would be a part, where it is an error
+
+def _do_offered(work: Callable[[], None], queue: TaskQueue) -> None:
+    with suppress(Exception):
+        work()
+    queue.undone.pop()
 
 
 class PoolShare:
@@ -228,10 +190,10 @@ class PoolShare:
         self._at_once = at_once
         self._queue_length = queue_length
         self._running = 0
-        self._waiting: deque[_Task] = deque()
+        self._waiting: deque[_Waiting] = deque()
         self._lock = Lock()
 
-    def submit(self, work: Work, message: object, reply: Callable[[object], None]) -> None:
+    def answer(self, work: Work, message: object, reply: Callable[[object], None]) -> None:
         """As WorkerPool's. Errors: Overload where `queue_length` wait already."""
         with self._lock:
             if self._running >= self._at_once:
@@ -242,12 +204,12 @@ class PoolShare:
             self._running += 1
         self._start((work, message, reply))
 
-    def _start(self, task: _Task | None) -> None:
+    def _start(self, task: _Waiting | None) -> None:
         """Hands the task to the pool, which lets the next one begin when it is done."""
         while task is not None:
             work, message, reply = task
             try:
-                self._pool.submit(work, message, self._then_next(reply))
+                self._pool.answer(work, message, self._then_next(reply))
             except Overload as error:
                 reply(error)
                 task = self._next()
@@ -261,7 +223,7 @@ class PoolShare:
 
         return done
 
-    def _next(self) -> _Task | None:
+    def _next(self) -> _Waiting | None:
         with self._lock:
             if self._waiting:
                 return self._waiting.popleft()

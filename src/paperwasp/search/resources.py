@@ -95,7 +95,7 @@ class QueryClock:
 
 
 class Pool(Protocol):
-    """The threads that answer queries: a `cluster.worker_pool.WorkerPool`."""
+    """The threads that answer queries: a `coordination.worker_pool.WorkerPool`."""
 
     @property
     def size(self) -> int:

@@ -17,7 +17,7 @@ from typing import ClassVar, Final, Generic, Protocol, TypeVar
 
 from paperwasp import limits
 from paperwasp.base.cache import Cache
-from paperwasp.base.daemon_threads import DaemonThreads
+from paperwasp.base.threads import ThreadPool
 from paperwasp.components.embedders.model_files import MODEL_ATTRIBUTES, Files, ModelFile, find_model
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
@@ -131,7 +131,7 @@ class Lane(Generic[Item, Made]):
         self._lock = threading.Lock()
         self._waiting: list[_Job[Item, Made]] = []
         self._is_running = False
-        self._thread = DaemonThreads(1, "model-run")
+        self._thread = ThreadPool("model-run", 1)
 
     def make(self, items: Sequence[Item], timeout_seconds: float = math.inf) -> list[Made]:
         """One value of each item. Errors: the first that `run` raises for one of them; TimeoutError."""

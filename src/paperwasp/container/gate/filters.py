@@ -21,8 +21,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from paperwasp.application.services_model import strictest_first
-from paperwasp.base.daemon_threads import DaemonThreads
 from paperwasp.base.records import replace
+from paperwasp.base.threads import ThreadPool
 from paperwasp.components import ChangedHead, FilterAnswer, RequestHead
 from paperwasp.components.cors import ANSWERS, PREFLIGHT, Cors, cors_class
 from paperwasp.components.python_components import is_python, load, place_of
@@ -73,7 +73,7 @@ class RequestFilters:
         )
         self._preflights = frozenset(id for id, (name, _) in cors.items() if name == PREFLIGHT)
         self._is_strict = filtering.is_strict
-        self._threads = DaemonThreads(ACCESS_FILTER_THREADS, "filter")
+        self._threads = ThreadPool("filter", ACCESS_FILTER_THREADS)
         self._waiting = 0
 
     def begin(self, request: Request, server: str, admitted: Callable[[Request], Begun]) -> Begun:

@@ -26,7 +26,7 @@ from typing import Final
 from msgspec import Struct
 
 from paperwasp import limits
-from paperwasp.base.daemon_threads import DaemonThreads
+from paperwasp.base.threads import ThreadPool
 from paperwasp.components.registry import components_of
 from paperwasp.content.layouts.codec import type_of_id
 from paperwasp.content.log.operation_queue import OperationQueue
@@ -252,7 +252,7 @@ def _made_in_time(make: Callable[[StoredDocument], Reindex], documents: Sequence
     """The operations of the first documents: of some at a time, which share runs of models, until the time is over."""
     made: list[Reindex] = []
     at_once, end = limits.embedding.DOCUMENT_THREADS, monotonic() + limits.REINDEX_SLOW_SECONDS
-    with DaemonThreads(at_once, "reindexing") as pool:
+    with ThreadPool("reindexing", at_once) as pool:
         for start in range(0, len(documents), at_once):
             if start and monotonic() >= end:
                 break

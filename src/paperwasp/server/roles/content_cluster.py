@@ -201,7 +201,7 @@ class RunningCluster:
         self.is_open = False
         self._housekeeping.stop()
         self._service.close()
-        self._pool.close()
+        self._pool.shutdown()
         self._node.stop(checkpoint=checkpoint)
         self._log.close()
 

@@ -85,7 +85,7 @@ class ContentService:
         elif type(message) is ReindexRequest:
             self._gate.check_any()
             node = self._node
-            self._pool.submit(
+            self._pool.answer(
                 lambda request: reindex(node.reader, node.operations, request, reply), message, _if_error(reply)
             )
         elif type(message) is HealthRequest:
@@ -93,7 +93,7 @@ class ContentService:
         elif type(message) is StampRequest:
             reply(self._node.reader.view().stamp)
         elif type(message) is VisitRequest:
-            self._visits.submit(self._visit, message, reply)
+            self._visits.answer(self._visit, message, reply)
         elif type(message) is Query:
             self._queries += 1
             self._search(message, reply)
@@ -102,7 +102,7 @@ class ContentService:
         elif type(message) is RouteQuery:
             reply(self._route(message))
         else:
-            self._pool.submit_short(self._answer, message, reply)
+            self._pool.answer_short(self._answer, message, reply)
 
     def handle_all(self, messages: Sequence[Any], replies: Sequence[Reply]) -> int:
         """The handler of messages that come together: the writer is woken once for all operations among them."""
@@ -154,7 +154,7 @@ class ContentService:
     def _search(self, query: Query, reply: Reply) -> None:
         """Answer a short query here, since a hand-off takes longer than it does, and others on the pool."""
         work: Callable[[Query], SearchResponse] = self._answer_query
-        submit = self._pool.submit
+        answer = self._pool.answer
         if self._inline_lock.acquire(blocking=False):
             try:
                 bound = BoundSearch.if_short(self._node.reader.view(), query, self._served)
@@ -167,10 +167,10 @@ class ContentService:
             if bound is not None:
                 work = partial(_answer_bound, bound)
             if expected_ns <= limits.SHORT_QUERY_NS:
-                submit = self._pool.submit_short
+                answer = self._pool.answer_short
             else:
                 work = _switching_soon(work)
-        submit(work, query, lambda answer: self._reply(answer, reply), query.deadline.at_ns)
+        answer(work, query, lambda response: self._reply(response, reply), query.deadline.at_ns)
 
     def _search_text(self, query: TextQuery, reply: Reply) -> None:
         """Answer by a compiled plan; None where there is none for the query."""

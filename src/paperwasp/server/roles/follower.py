@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from paperwasp import limits
 from paperwasp.application.model import empty_model
-from paperwasp.base.daemon_threads import DaemonThreads
+from paperwasp.base.threads import ThreadPool
 from paperwasp.base.yielding import yielding_to_requests
 from paperwasp.configserver import Activation, ApplicationId
 from paperwasp.configserver.convergence import Convergence, Proposal, Report
@@ -56,7 +56,7 @@ class Follower:
         self._models = models
         self._convergence = convergence
         self._applications = applications
-        self._threads = DaemonThreads(limits.TENANT_DEPLOYMENTS * limits.TENANTS, "follower")
+        self._threads = ThreadPool("follower", limits.TENANT_DEPLOYMENTS * limits.TENANTS)
         self._lock = threading.Lock()
         self._followed: dict[ApplicationId, _Followed] = {}
         self._busy: set[ApplicationId] = set()

@@ -23,8 +23,8 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from paperwasp.base.daemon_threads import DaemonThreads
 from paperwasp.base.env import processors, sync_directory
+from paperwasp.base.threads import ThreadPool
 from paperwasp.core import _core
 from paperwasp.core._core import PlainChange
 from paperwasp.document.operations import Valued
@@ -295,7 +295,7 @@ class TextIndex:
         Files are read and checked by as many threads as there are processors, without the interpreter's lock.
         """
         state = _of_this_form(state)
-        with DaemonThreads(processors(), "index-check") as pool:
+        with ThreadPool("index-check", processors()) as pool:
             segments = files.open_segments(self._directory, state["segments"], pool)
             paths = [files.check_file(self._directory, file) for file in state["words"]]
             self._saved_words = restore_words(self._lexicon, paths)

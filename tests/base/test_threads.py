@@ -8,12 +8,12 @@ import threading
 
 import pytest
 
-from paperwasp.base.daemon_threads import DaemonThreads, is_any_busy
+from paperwasp.base.threads import ThreadPool, is_any_busy
 from tests.children import ROOT
 
 
 def test_results_and_errors() -> None:
-    with DaemonThreads(3, "test") as threads:
+    with ThreadPool("test", 3) as threads:
         assert list(threads.map(divmod, [7, 9, 11], [2, 4, 3])) == [(3, 1), (2, 1), (3, 2)]
         with pytest.raises(ZeroDivisionError):
             threads.submit(divmod, 1, 0).result(60)
@@ -24,7 +24,7 @@ def test_results_and_errors() -> None:
 
 def test_as_many_as_are_needed_and_no_more() -> None:
     """Three calls that meet need three threads; a fourth waits for one of them, and idle ones are used again."""
-    threads = DaemonThreads(3, "test")
+    threads = ThreadPool("test", 3)
     together = threading.Barrier(4)
     found = [threads.submit(lambda: together.wait(60) >= 0 and threading.current_thread()) for _ in range(3)]
     fourth = threads.submit(threading.current_thread)
@@ -36,7 +36,7 @@ def test_as_many_as_are_needed_and_no_more() -> None:
 
 
 def test_what_is_cancelled_before_it_begins_is_not_done() -> None:
-    threads, going, done = DaemonThreads(1, "test"), threading.Event(), list[int]()
+    threads, going, done = ThreadPool("test", 1), threading.Event(), list[int]()
     first = threads.submit(going.wait, 60)
     second = threads.submit(done.append, 2)
     assert second.cancel()
@@ -47,7 +47,7 @@ def test_what_is_cancelled_before_it_begins_is_not_done() -> None:
 
 
 def test_what_has_not_begun_may_be_cancelled_at_the_end() -> None:
-    threads, going, done = DaemonThreads(1, "test"), threading.Event(), list[int]()
+    threads, going, done = ThreadPool("test", 1), threading.Event(), list[int]()
     first = threads.submit(going.wait, 60)
     waiting = [threads.submit(done.append, number) for number in range(3)]
     threads.shutdown(wait=False)
@@ -60,7 +60,7 @@ def test_what_has_not_begun_may_be_cancelled_at_the_end() -> None:
 
 
 def test_they_end_with_their_owner() -> None:
-    threads = DaemonThreads(2, "test")
+    threads = ThreadPool("test", 2)
     thread = threads.submit(threading.current_thread).result(60)
     del threads
     thread.join(60)
@@ -70,8 +70,8 @@ def test_they_end_with_their_owner() -> None:
 def test_a_process_ends_without_them() -> None:
     program = (
         "import threading\n"
-        "from paperwasp.base.daemon_threads import DaemonThreads, is_any_busy\n"
-        "threads = DaemonThreads(1, 'test')\n"
+        "from paperwasp.base.threads import ThreadPool, is_any_busy\n"
+        "threads = ThreadPool('test', 1)\n"
         "threads.submit(int).result(60)\n"
         "while is_any_busy():\n    pass\n"
         "threads.submit(threading.Event().wait)\n"
