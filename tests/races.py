@@ -12,9 +12,9 @@ import sys
 import threading
 import time
 
-from tests.container.routed_port import RoutedPort, get
-from tests.container.search_nodes import remove, update
-from tests.container.text_peers import at_once, document, peers, text
+from tests.container.search.routed_port import RoutedPort, get
+from tests.container.search.search_nodes import remove, update
+from tests.container.search.text_peers import at_once, document, peers, text
 
 
 def main() -> None:

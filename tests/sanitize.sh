@@ -49,17 +49,17 @@ END
 # The one structure that is written beside readers without a lock, under ThreadSanitizer and without Python.
 if [ "$#" -eq 0 ] && [ -f "$("$compiler" -print-file-name=libtsan.so)" ]; then
     core=src/paperwasp/core
-    "$compiler" -std=c++17 -O1 -g -fsanitize=thread -I"$core" tests/core/hnsw_race.cpp "$core"/vectors/hnsw_*.cpp \
+    "$compiler" -std=c++17 -O1 -g -fsanitize=thread -I"$core" tests/core/vectors/hnsw_race.cpp "$core"/vectors/hnsw_*.cpp \
         "$core/vectors/hamming.cpp" "$core/vectors/vector_distance.cpp" -o "$work/hnsw_race"
     "$work/hnsw_race"
 fi
 
 # Python itself is not built with the sanitizers, so their runtimes come first, and its own leaks are no concern.
 # How much a graph finds after replacements says nothing of memory: of its metrics, one replaces everything here.
-recall=tests/core/test_hnsw_changes.py::test_recall_after_three_replacements_of_everything
+recall=tests/core/vectors/test_hnsw_changes.py::test_recall_after_three_replacements_of_everything
 [ "$#" -gt 0 ] || set -- --deselect "$recall[angular" --deselect "$recall[product" tests/core tests/storage/index tests/storage/attributes \
-    tests/search/test_content_search.py tests/search/test_marking.py tests/search/features/test_bm25.py \
+    tests/search/test_content_search.py tests/search/show/test_marking.py tests/search/features/test_bm25.py \
     tests/search/features/test_features.py tests/search/features/test_native_rank.py \
-    tests/container/test_text_requests.py tests/container/test_near_requests.py
+    tests/container/search/test_text_requests.py tests/container/search/test_near_requests.py
 LD_PRELOAD=$runtimes ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH=$package \
     "$bin/python" -m pytest -p no:cacheprovider --numprocesses auto --dist loadfile --no-loadscope-reorder "$@"

@@ -35,7 +35,7 @@ from paperwasp.schema.files import PackageFiles
 from paperwasp.schema.model import Schema
 from paperwasp.search.features import check_profiles, compile_profiles
 from tests.configserver.deploy_fixtures import PACKAGES, package, schema
-from tests.ranking.onnx_models import product
+from tests.ranking.onnx.onnx_models import product
 from tests.ranking.ubjson_writer import ubjson
 
 OVER = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tests.application.model_evaluation.packages import files
-from tests.ranking.onnx_models import product
+from tests.ranking.onnx.onnx_models import product
 
 SERVICES: Final = """<services version="1.0">
   <container id="default" version="1.0">

@@ -239,7 +239,7 @@ def test_inputs_that_are_tensors(served: Served, name: str) -> None:
 
 
 def test_the_share_of_a_soft_timeout(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Content nodes are given the share; tests/search/test_degrading.py shows on a clock of its own what it does."""
+    """Content nodes get the share; tests/search/phases/test_degrading.py shows on a clock of its own what it does."""
     shares: list[float] = []
     begin = QueryClock.__init__
 

@@ -33,7 +33,7 @@ from paperwasp.errors import InvalidInput, Overload, PaperwaspError, Timeout
 from paperwasp.http.messages import Request, Response
 from paperwasp.ranking.onnx.session import Arrays
 from tests.application.model_evaluation.packages import files
-from tests.ranking.onnx_models import repeated
+from tests.ranking.onnx.onnx_models import repeated
 
 SCRIPT = Path(__file__).parent / "scripts" / "model_evaluation.txt"
 FORM = {"content-type": "application/x-www-form-urlencoded"}

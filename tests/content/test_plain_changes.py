@@ -1,7 +1,7 @@
 """Plain changes on their way from the container to rows: read, sent together, refused one by one, logged and stored.
 
 Authority: the general way of each step, which has tests of its own. Whole feeds of both ways:
-`tests/container/test_random_feeds.py`.
+`tests/container/document/test_random_feeds.py`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.http.server import HttpServer
-from tests.core.http2_frames import GET, PREFACE, Setting, headers, settings
+from tests.core.http.http2_frames import GET, PREFACE, Setting, headers, settings
 from tests.http.certificates import Authority
 from tests.http.http_servers import HOST, connections_of, echo, get, serve_for, until
 

@@ -18,7 +18,7 @@ from paperwasp.http.eviction import choose_leaving, choose_unread
 from paperwasp.http.messages import Answer, Request, Response, StreamedResponse, json_response
 from paperwasp.http.server import HttpServer
 from paperwasp.http.streaming import Unread, make_room
-from tests.core.http2_frames import PREFACE
+from tests.core.http.http2_frames import PREFACE
 from tests.http.http_servers import (
     HOST,
     LIMIT_BYTES,

@@ -20,7 +20,9 @@ from paperwasp.http.pending import settled
 from tests import web
 from tests.application.model_evaluation.packages import files
 from tests.configserver import test_deploy_scripts as deploy_scripts
-from tests.container import document_scripts, search_scripts, test_document_visits, test_model_evaluation
+from tests.container import test_model_evaluation
+from tests.container.document import document_scripts, test_document_visits
+from tests.container.search import search_scripts
 from tests.service import test_grouping_scripts
 from tests.service.in_process import deployed_service
 from tests.service.query_scripts import deploy_and_feed, run, scripts_in

@@ -7,7 +7,7 @@ import pytest
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.declarations import Declarations
 from paperwasp.schema.files import PackageFiles
-from tests.ranking.onnx_models import product
+from tests.ranking.onnx.onnx_models import product
 
 TREES = b'[{"nodeid": 0, "leaf": 0.5}]'
 

@@ -342,7 +342,7 @@ phrases = st.builds(
     lambda ws: PhraseItem("body", tuple(ws)), st.lists(st.sampled_from(WORDS[:4]), min_size=1, max_size=3)
 )
 leaves = words | words | ranges | phrases | st.just(TrueItem())
-# With so many target hits nothing is left out, and it is an or: tests/search/test_weak_and.py has the others.
+# With so many target hits nothing is left out, and it is an or: tests/search/operators/test_weak_and.py has the others.
 wide_weak_and = partial(WeakAndItem, target_hits=1000)
 composites: list[Callable[[tuple[Item, ...]], Item]] = [AndItem, OrItem, wide_weak_and, NotItem, RankItem]
 trees = st.recursive(

@@ -14,7 +14,7 @@ from onnx import helper
 
 from paperwasp import limits
 from tests import web
-from tests.ranking.onnx_models import FLOAT, embedding, external, loop, model, product, repeated
+from tests.ranking.onnx.onnx_models import FLOAT, embedding, external, loop, model, product, repeated
 from tests.ranking.ubjson_writer import ubjson
 from tests.service.in_process import Deployed, active, deployed_service
 from tests.service.test_models_live import deploy

@@ -17,7 +17,7 @@ import pytest
 from paperwasp import limits
 from paperwasp.schema.files import PackageFiles
 from tests import web
-from tests.ranking.onnx_models import embedding, external, product
+from tests.ranking.onnx.onnx_models import embedding, external, product
 from tests.ranking.ubjson_writer import ubjson
 from tests.service.in_process import ZIP, Deployed, deployed_service
 

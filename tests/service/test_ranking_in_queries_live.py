@@ -1,6 +1,6 @@
 """Ranking expressions in queries to a deployed service: deployments in between, many at once, the switch, hostile ones.
 
-What they change is in `tests/container/test_query_expressions.py`.
+What they change is in `tests/container/search/test_query_expressions.py`.
 """
 
 from __future__ import annotations

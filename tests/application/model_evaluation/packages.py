@@ -8,7 +8,7 @@ from typing import Any
 
 from onnx import helper
 
-from tests.ranking.onnx_models import FLOAT, embedding, model, product
+from tests.ranking.onnx.onnx_models import FLOAT, embedding, model, product
 
 EXAMPLE = """
 # Functions of tensors.

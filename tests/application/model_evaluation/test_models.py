@@ -22,7 +22,7 @@ from paperwasp.ranking.declarations import model_name
 from paperwasp.ranking.onnx.session import SessionSettings
 from paperwasp.search.features import check_profiles
 from tests.application.model_evaluation.packages import XGBOOST, add_mul, files
-from tests.ranking.onnx_models import FLOAT, external, model
+from tests.ranking.onnx.onnx_models import FLOAT, external, model
 from tests.ranking.ubjson_writer import ubjson
 
 SERVICES = """<services version="1.0"><container id="default" version="1.0">

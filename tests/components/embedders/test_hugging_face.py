@@ -22,7 +22,7 @@ from paperwasp.indexing.components import Context
 from paperwasp.ranking.onnx.session import OnnxSession, SessionSettings
 from paperwasp.schema.files import Component, PackageFiles
 from tests.components.embedders.tiny_models import MASK, PLACES, assert_near, tiny_bert, tiny_tokenizer, tokens_of, twin
-from tests.ranking.onnx_models import model
+from tests.ranking.onnx.onnx_models import model
 
 DOCUMENT, QUERY = Context("embedding"), Context("query(q)")
 FLOATS = "tensor<float>(x[16])"

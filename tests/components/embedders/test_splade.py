@@ -16,7 +16,7 @@ from paperwasp.indexing.components import Context
 from paperwasp.schema.files import Component, PackageFiles
 from tests.components.embedders.test_hugging_face import sums
 from tests.components.embedders.tiny_models import VOCABULARY, tiny_tokenizer, tokens_of
-from tests.ranking.onnx_models import model
+from tests.ranking.onnx.onnx_models import model
 
 LOGITS = np.random.default_rng(20).normal(0, 2, (len(VOCABULARY), len(VOCABULARY))).astype(np.float32)
 """For each token of the text, the logit of each entry of the vocabulary."""

@@ -15,7 +15,7 @@ from paperwasp.schema.streaming import streamed_schema
 from paperwasp.search.features import compile_profiles
 from paperwasp.search.features.compile import unexecuted_findings
 from paperwasp.search.features.family import families
-from tests.ranking.onnx_bytes import FLOAT, INT64, onnx_model
+from tests.ranking.onnx.onnx_bytes import FLOAT, INT64, onnx_model
 
 SCHEMA = """schema s {
     document s {

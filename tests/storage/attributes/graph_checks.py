@@ -11,7 +11,7 @@ from paperwasp.document.tensor.value import Tensor
 from paperwasp.storage.attributes.distances import Distances, Found
 from paperwasp.storage.attributes.tensor import NO_LABEL, TensorView, cells_of
 from paperwasp.storage.attributes.vector_graph import VectorGraphView
-from tests.core.vectors import unreached
+from tests.core.vectors.recall import unreached
 
 EVERYTHING = 100_000
 _REMOVED = 0x80

@@ -1,4 +1,4 @@
-// Which strings of a dictionary fit a pattern: one byte for each string, 1 where it does. tests/core/test_filter_kernels.py compares it
+// Which strings of a dictionary fit a pattern: one byte for each string, 1 where it does. tests/core/attributes/test_filter_kernels.py compares it
 // with the methods of Python's strings.
 //
 // `content` is UTF-8: a separator, then each string followed by one. ends[i] is where string i ends; it begins SEPARATOR bytes after the
