@@ -126,7 +126,7 @@ def build_model(
 def _check_containers(
     containers: Sequence[Container], files: Mapping[str, bytes], findings: Findings, *, authenticates: bool
 ) -> None:
-    """What they name of the package's files."""
+    """The files of the package that they name."""
     step("models and certificates of containers")
     check_significance(containers, files, findings)
     check_models(containers, files, findings)
@@ -195,7 +195,7 @@ def _schemas(
 def _errors_beside(
     schema: Schema, known: Collection[Finding], files: Mapping[str, bytes], check_schema: SchemaCheck
 ) -> Iterator[Finding]:
-    """What else is wrong with a schema of which parts could not be made: all but what these parts may have caused."""
+    """Find the other problems of a schema of which parts could not be made: all that these parts cannot have caused."""
     try:
         found = list(check_schema(schema, files))
     except PaperwaspError as error:

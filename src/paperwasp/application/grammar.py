@@ -91,11 +91,11 @@ _LEAST_QUERY_MEMORY: Final = 1 << 20
 QUERY_MEMORY: Final = (
     f"a size like 256MiB, from {_LEAST_QUERY_MEMORY >> 20} MiB to {limits.MOST_QUERY_MEMORY_BYTES >> 30} GiB"
 )
-"""What a query may be given of memory."""
+"""The memory that a query may be given."""
 
 
 def is_query_memory(size: int) -> bool:
-    """Whether a query may be given memory of this size, in bytes."""
+    """Return whether a query may be given memory of this size, in bytes."""
     return _LEAST_QUERY_MEMORY <= size <= limits.MOST_QUERY_MEMORY_BYTES
 
 

@@ -303,7 +303,7 @@ class Ignored(Struct, frozen=True):
     """Patterns that end in a slash: all that is below is ignored, though not the folder."""
 
     def __contains__(self, path: str) -> bool:
-        """Whether a file or folder is left out; with a folder all that is in it."""
+        """Return whether a file or folder is left out; with a folder all that is in it."""
         return path.startswith(self.folders) or any(pattern.fullmatch(path) for pattern in self.patterns)
 
 

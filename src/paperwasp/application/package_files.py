@@ -129,7 +129,7 @@ def looked_at(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
 
 
 def is_schema_file(path: str) -> bool:
-    """Whether Vespa reads the file as a schema: it is directly in the folder of schemas, and not hidden."""
+    """Return whether Vespa reads the file as a schema: it is directly in the folder of schemas, and not hidden."""
     return path.endswith(".sd") and path.count("/") == 1 and "/." not in path
 
 

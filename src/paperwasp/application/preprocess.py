@@ -153,7 +153,7 @@ class _Includer(Struct):
 
 
 def _is_inside(path: str) -> bool:
-    """Whether a normalized path is one that a package can have."""
+    """Return whether a normalized path is one that a package can have."""
     try:
         safe_path(path)
     except UnreadablePackage:

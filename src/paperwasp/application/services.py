@@ -149,7 +149,7 @@ def _free(server: HttpServer, container: Container, taken: dict[int, Container],
 
 
 def _earlier(server: HttpServer, container: Container) -> bool:
-    """Whether the container has the port in a server before this one."""
+    """Return whether the container has the port in a server before this one."""
     before = container.servers[: container.servers.index(server)]
     return any(other.port == server.port for other in before)
 

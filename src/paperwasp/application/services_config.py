@@ -37,7 +37,7 @@ MEMORY: Final = "paperwasp.search.query-memory"
 _SIZE: Final = "size"
 _SEARCHERS: Final = "container.qr-searchers"
 _OF_CONTAINERS: Final = (_OPEN_NLP, EXPRESSIONS, MEMORY, _SEARCHERS)
-"""Those that hold for containers, wherever they stand."""
+"""The settings that hold for containers, wherever they stand."""
 _SNOWBALL_ENGLISH: Final = "snowballStemmingForEnglish"
 _OPEN_NLP_SETTINGS: Final = {
     _SNOWBALL_ENGLISH: VALUES["boolean"],
@@ -82,7 +82,7 @@ class JuniperConfig(Struct, frozen=True):
 
 
 def snowball_english(root: Element, container: Element, findings: Findings) -> bool:
-    """Whether the linguistics of a container stems English by Snowball's algorithm. What is wrong is reported."""
+    """Return whether a container stems English by Snowball's algorithm. Reports what is wrong."""
     found = False
     for element in (root, container):
         for config in element.all("config"):
@@ -94,7 +94,7 @@ def snowball_english(root: Element, container: Element, findings: Findings) -> b
 
 
 def allows_expressions(root: Element, container: Element, findings: Findings) -> bool:
-    """Whether queries to a container may bring ranking expressions. What is wrong is reported."""
+    """Return whether queries to a container may bring ranking expressions. What is wrong is reported."""
     found = True
     for child in _said(root, container, EXPRESSIONS, _ENABLED, findings):
         if not VALUES["boolean"].accepts(child.text):
@@ -105,7 +105,7 @@ def allows_expressions(root: Element, container: Element, findings: Findings) ->
 
 
 def query_memory_bytes(root: Element, container: Element, findings: Findings) -> int:
-    """What ranking for a query to a container may take; 0: it is not said. What is wrong is reported."""
+    """Read the bytes that ranking for a query to a container may take; 0: not said. Reports what is wrong."""
     found = 0
     for child in _said(root, container, MEMORY, _SIZE, findings):
         said = size_bytes(child.text)

@@ -336,7 +336,7 @@ def _extensions(container: Element) -> Iterator[Element]:
 
 
 def _refers(element: Element, filters: Collection[str]) -> bool:
-    """Whether a `filter` of a chain is one that stands beside the chains; there it has a class, or the chain's own."""
+    """Return whether a `filter` of a chain refers to one beside the chains, and is none of its own."""
     attributes = element.attributes
     is_bare = element.tag == "filter" and "class" not in attributes and "bundle" not in attributes
     return is_bare and not element.children and attributes.get("id") in filters

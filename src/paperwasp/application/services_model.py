@@ -45,8 +45,10 @@ class Binding(Struct, frozen=True):
     """Of the path, behind its first slash: what stands between its stars. `()` where it is a star alone."""
 
     def fits(self, port: int | None, path: str) -> bool:
-        """Whether a request to that path, at a server with that port in services.xml, is meant. Time: that of reading
-        the path once."""
+        """Return whether a request to that path, at a server with that port in services.xml, is meant.
+
+        Time: that of reading the path once.
+        """
         if self.port is not None and self.port != port:
             return False
         return not self.parts or _fits(self.parts, path.removeprefix("/"))
@@ -153,7 +155,7 @@ class Filtering(Struct, frozen=True):
     """Whether a request that is of no chain is refused."""
     chains: tuple[FilterChain, ...] = ()
     answers: tuple[FilterChain, ...] = ()
-    """Those of answers."""
+    """The filters of answers."""
 
 
 class EvaluatedNetwork(Struct, frozen=True):
@@ -200,7 +202,7 @@ class Container(Struct, frozen=True):
     allows_expressions: bool = True
     """Whether queries may bring ranking expressions."""
     query_memory_bytes: int = limits.QUERY_MEMORY_BYTES
-    """What ranking for one query, or one evaluation of a model, may take."""
+    """Bytes that ranking for one query, or one evaluation of a model, may take."""
     tags: Tags = HI_TAGS
     """How the words of queries are marked."""
     max_document_size_bytes: int | None = None
@@ -259,5 +261,5 @@ class Services(Struct, frozen=True):
 
     @property
     def components(self) -> tuple[Component, ...]:
-        """Those of all containers."""
+        """The components of all containers."""
         return tuple(component for container in self.containers for component in container.components)

@@ -24,7 +24,7 @@ _OWN_METHODS: Final = ("_read_ready_cb", "_write_ready")
 
 
 def has_more_to_do(loop: asyncio.AbstractEventLoop) -> bool:
-    """Whether other callbacks wait in this round, as far as the loop tells: other sockets that can be read among them.
+    """Return whether other callbacks wait in this round, such as those of other sockets, as far as the loop tells.
 
     Loops of asyncio have these callbacks in `_ready`, all that were ready when the round began and are not yet called.
     """

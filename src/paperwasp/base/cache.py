@@ -40,7 +40,7 @@ class Cache(Generic[Key, Value]):
         return len(self._entries)
 
     def __contains__(self, key: Key) -> bool:
-        """Whether there is a value, which is not used by this."""
+        """Return whether there is a value, which is not used by this."""
         return key in self._entries
 
     def values(self) -> list[Value]:

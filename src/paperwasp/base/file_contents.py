@@ -134,7 +134,7 @@ def size_of(files: Mapping[str, bytes], path: str) -> int:
 
 
 def total_bytes(files: Mapping[str, bytes]) -> int:
-    """Those of all files together."""
+    """Bytes of all files together."""
     return sum(size_of(files, path) for path in files)
 
 

@@ -1,4 +1,4 @@
-"""What records need beside `msgspec.Struct`, which nearly all of them are: `replace`, and fields that do not matter."""
+"""Helpers for records, most of which are a `msgspec.Struct`: `replace`, and fields that comparing leaves out."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Call(Struct, frozen=True):
 
 
 class RequestHead(Struct, frozen=True):
-    """What a request filter sees of a request."""
+    """The head of a request, which a request filter sees."""
 
     method: str
     path: str

@@ -45,7 +45,7 @@ class Cors:
         self._patterns = [_pattern(url) for url in urls if "*" in url]
 
     def fields(self, origin: str | None) -> Mapping[str, str]:
-        """What the head of an answer to a page of that origin says; None: the request names none."""
+        """Return the headers of an answer to a page of that origin; None: the request names none."""
         if origin is None:
             return {}
         return {"Access-Control-Allow-Origin": origin, **_FIELDS} if self._allows(origin) else _FIELDS

@@ -236,7 +236,7 @@ class LocalModel:
 
 
 def check_language_model(component: Component) -> Iterator[Finding]:
-    """What a deployment tells of a client. Errors: ValueError for settings that are wrong."""
+    """Find what a deployment should tell of a client. Errors: ValueError for settings that are wrong."""
     yield from check_names(component, _DEFINITION)
     secret_name = ChatCompletions(component).secret_name
     if secret_name and find_secret(secret_name) is None:
@@ -423,7 +423,7 @@ class Unusable:
 
 
 def is_executed(component: Component) -> bool:
-    """Whether a component is a generator or a language model that can be run."""
+    """Return whether a component is a generator or a language model that can be run."""
     return component.class_name in (_FIELD_GENERATOR, LOCAL, *SERVICES)
 
 
@@ -441,7 +441,7 @@ def generators_of(components: Sequence[Component], files: Mapping[str, File]) ->
 
 
 def check_components(components: Sequence[Component], files: Mapping[str, File]) -> Iterator[Finding]:
-    """What a deployment tells of the generators and language models of an application."""
+    """Find what a deployment should tell of the generators and language models of an application."""
     models = _models(components)
     for component in components:
         try:

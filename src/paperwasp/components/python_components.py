@@ -124,7 +124,7 @@ class _Finder(MetaPathFinder, ExecutionLoader):
         return ModuleSpec(fullname, self, origin=base + _SUFFIX) if base + _SUFFIX in self._files else None
 
     def is_package(self, fullname: str) -> bool:
-        """Whether there is such a folder."""
+        """Return whether there is such a folder."""
         folder = f"{self._base(fullname)}/"
         return any(path.startswith(folder) for path in self._files)
 
@@ -300,7 +300,7 @@ class PythonComponent(Struct, frozen=True, eq=False):
 
 
 def is_python(component: Component) -> bool:
-    """Whether a component is written in Python."""
+    """Return whether a component is written in Python."""
     return component.kind in _METHODS and component.bundle == BUNDLE
 
 

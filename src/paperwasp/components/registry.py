@@ -21,7 +21,7 @@ from paperwasp.schema.model import Schema
 
 
 def is_executed(component: Component) -> bool:
-    """Whether a component is one that can be run."""
+    """Return whether a component is one that can be run."""
     if cors_class(component):
         return True
     return is_python(component) or generators.is_executed(component) or embedders.is_executed(component.type)
@@ -51,7 +51,7 @@ def files_of(schemas: Iterable[Schema]) -> PackageFiles:
 
 
 def check_components(components: Sequence[Component], files: PackageFiles) -> Iterator[Finding]:
-    """What is wrong with the components of an application: errors; warnings of what may still come."""
+    """Find the problems of an application's components: errors; warnings of what may still come."""
     others = [each for each in components if not is_python(each)]
     yield from embedders.check_components(others, files)
     yield from generators.check_components(others, files)

@@ -1,4 +1,4 @@
-"""What joins the parts of a service, in one process or several: operation log, config store and messenger.
+"""The joints between the parts of a service, in one process or several: operation log, config store and messenger.
 
 operation_log      the log of a content cluster, which all changes of documents go through; `log_format` has its bytes
 config_store       where sessions, packages and the choice of the active application are kept

@@ -77,10 +77,10 @@ class ConfigStore(Protocol):
         nothing else."""
 
     def announced(self, prefix: str = "") -> dict[str, bytes]:
-        """What is announced under keys that begin with `prefix`, by key, sorted."""
+        """Return the announcements under keys that begin with `prefix`, by key, sorted."""
 
     def open_files(self) -> list[SourceFile]:
-        """What a backup keeps of the store, open, as it is now, between two changes."""
+        """Open the files that a backup keeps of the store, as it is now, between two changes."""
 
     def put_blob(self, content: bytes) -> str:
         """Keeps the bytes and returns their name, which depends on the content only."""

@@ -146,8 +146,7 @@ def first_gap(records: Sequence[RawRecord], marks: list[Mark]) -> RawRecord | No
 
 
 def is_torn(data: bytes, damage: int) -> bool:
-    """Whether the damage at offset `damage` is what an interrupted last append leaves: nothing acknowledged is after
-    it.
+    """Return whether an interrupted last append left the damage at offset `damage`: nothing acknowledged is after it.
 
     So it is where no whole record follows; or where those that follow are of the same append and a sector between was
     never written, as a power cut may leave it. A flipped bit leaves no sector of zeros.

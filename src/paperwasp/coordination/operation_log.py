@@ -83,7 +83,7 @@ class OperationLog(Protocol):
         """
 
     def refusals(self, applied: Sequence[Mark]) -> Iterator[LogRecord]:
-        """Those after `applied` that refuse operations of records before them. Quick where there are none."""
+        """Return the records after `applied` that refuse operations of records before; quick where there are none."""
 
     def trim(self, applied: Sequence[Mark]) -> None:
         """Lets the log forget records up to `applied`. How many it forgets, and when, is its own affair."""
@@ -98,7 +98,7 @@ class OperationLog(Protocol):
         """How much room the log takes."""
 
     def open_files(self) -> list[SourceFile]:
-        """What a backup keeps of the log, open, as it is now.
+        """Open the files that a backup keeps of the log, as it is now.
 
         The thread that appends calls it, when all that it has appended is applied.
         """

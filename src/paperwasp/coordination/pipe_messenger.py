@@ -64,7 +64,7 @@ class _Parcel(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Sent(NamedTuple):
-    """What is known of a message until it is answered."""
+    """A message that is not answered yet."""
 
     message: Any
     reply: Reply
@@ -194,7 +194,7 @@ class PipeMessenger(EmbeddedMessenger):
         return first
 
     def _take(self, number: int) -> _Sent | None:
-        """What a number was given to, which is answered now."""
+        """Take the message that has this number, which is answered now."""
         with self._lock:
             sent = self._sent.pop(number, None)
             if sent is not None:
@@ -321,7 +321,7 @@ class PipeMessenger(EmbeddedMessenger):
 
 
 def _has_room(operations: int, size_bytes: int, new: _Sent) -> bool:
-    """Whether one more may be sent where so many operations, of so many bytes, are not answered."""
+    """Return whether one more may be sent where so many operations, of so many bytes, are not answered."""
     if operations and operations + new.operations > limits.OPERATION_QUEUE_LENGTH:
         return False
     return not size_bytes or size_bytes + new.size_bytes <= limits.OPERATION_QUEUE_BYTES

@@ -7,7 +7,7 @@ from struct import Struct
 from typing import Final
 
 LENGTH: Final = Struct("<Q")
-"""What stands before each parcel: its bytes."""
+"""The head of each parcel: the number of its bytes."""
 _PIECE_BYTES: Final = 1 << 20
 
 

@@ -52,7 +52,7 @@ class FieldPath(NamedTuple):
 
 
 def is_field_path(name: str) -> bool:
-    """Whether a member of an update's `fields` is a path, not a field's name."""
+    """Return whether a member of an update's `fields` is a path, not a field's name."""
     return _IS_PATH.search(name) is not None
 
 

@@ -139,7 +139,7 @@ def _start_of(data_type: DataType) -> str:
 
 
 def is_written_at_once(data_type: DataType) -> bool:
-    """Whether the kernel writes what is stored of a value of this type."""
+    """Return whether the kernel writes what is stored of a value of this type."""
     kind = _kind_of(data_type)
     return kind is not None and kind[0] != _CELLS
 

@@ -216,7 +216,7 @@ def _plain(tokens: TokenStream, condition: Token) -> Predicate:
 
 
 def _in_follows(tokens: TokenStream) -> bool:
-    """Whether the current token is the name of a feature: any word may be one."""
+    """Return whether the current token is the name of a feature: any word may be one."""
     if tokens.peek().text in ("not", "NOT"):
         return tokens.peek(2).text in ("in", "IN")
     return tokens.peek().text in ("in", "IN")

@@ -1,4 +1,4 @@
-"""What document/v1 shows of stored documents: all values, but those that Vespa's JSON hides.
+"""The fields of stored documents as document/v1 shows them: all values, but those that Vespa's JSON hides.
 
     a text, URI, array, map or weighted set that is empty      hidden, of the document and of structs in it; an empty
                                                                text in an array or map is shown
@@ -148,7 +148,7 @@ _SINGLE: Final[Mapping[str, Render]] = {
 Json = Any
 Prune = Callable[[Json], Json]
 OfStruct = Callable[[StructType, Mapping[str, Prune]], Prune]
-"""What changes the members of a struct. The mapping has what changes their values, by name, when it runs."""
+"""A change of the members of a struct. The mapping has the changes of their values, by name, when it runs."""
 
 
 def pruner(
@@ -157,7 +157,10 @@ def pruner(
     of_tensor: Callable[[TensorType], Prune] | None = None,
     outer: Prune | None = None,
 ) -> Prune | None:
-    """What changes values of a type; None where nothing does. `outer`: that of the struct which the type is in."""
+    """Return the change that values of a type are shown with; None: none.
+
+    `outer`: that of the struct which the type is in.
+    """
     match data_type:
         case StructType():
             members: dict[str, Prune] = {}
@@ -214,7 +217,7 @@ class TensorForms:
 
 
 def expand_tensor(value: Any, show: Show) -> Any:
-    """What is shown of a stored tensor by the type that it names itself. One that is not stored in hex stays."""
+    """Show a stored tensor by the type that it names itself. One that is not stored in hex stays."""
     if not isinstance(value, dict) or not _has_hex(value):
         return value
     return show(tensor_of(value, TensorType.parse(value["type"])))

@@ -267,7 +267,7 @@ def part_of(type_: DataType, path: str) -> DataType | None:
 
 
 def is_uri(type_: DataType) -> bool:
-    """Whether the values are URIs: one, an array of them, or the keys of a weighted set."""
+    """Return whether the values are URIs: one, an array of them, or the keys of a weighted set."""
     element = type_.element if isinstance(type_, ArrayType) else type_
     return (element.key if isinstance(element, WeightedSetType) else element) == URI
 

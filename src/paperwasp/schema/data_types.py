@@ -293,7 +293,7 @@ class TypeScope:
         return None
 
     def _fits(self, name: str, inner: Iterable[DataType], position: Position | None) -> bool:
-        """Whether the type of these parts is within the limits; they are counted from the parts' own counts."""
+        """Return whether the type of these parts is within the limits; they are counted from the parts' own counts."""
         measures = [self._measure(type_) for type_ in inner]
         parts, depth = 1 + sum(m[0] for m in measures), 1 + max((m[1] for m in measures), default=0)
         if parts > limits.DATA_TYPE_PARTS or depth > limits.DATA_TYPE_DEPTH:
@@ -336,7 +336,7 @@ def is_text(type_: DataType) -> bool:
 
 
 def is_number(type_: DataType) -> bool:
-    """Whether Vespa counts it among the numeric types, which bool is not."""
+    """Return whether Vespa counts it among the numeric types, which bool is not."""
     return isinstance(innermost(type_), NumericType) and innermost(type_) != BOOL
 
 
@@ -345,7 +345,7 @@ def is_position(type_: DataType) -> bool:
 
 
 def holds_struct(type_: DataType) -> bool:
-    """Whether it is a struct or map, or a collection of them."""
+    """Return whether it is a struct or map, or a collection of them."""
     return any(isinstance(inner, StructType | MapType) for inner in type_.walk())
 
 

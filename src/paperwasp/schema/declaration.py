@@ -416,7 +416,7 @@ _TEXT: Final = """schema made {
 
 
 def has_literal(field: Field) -> bool:
-    """Whether another field is made of its words as they are."""
+    """Return whether another field is made of its words as they are."""
     return field.rank_literal and field.in_document and field.type == STRING and field.imported is None
 
 

@@ -147,5 +147,5 @@ def query_commands(commands: Iterable[str]) -> QueryCommands:
 
 
 def is_known(command: str) -> bool:
-    """Whether a command has an effect here."""
+    """Return whether a command has an effect here."""
     return query_commands((command,)) != QueryCommands()

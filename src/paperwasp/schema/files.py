@@ -1,4 +1,4 @@
-"""What a package holds beside its schemas: files of constants and models, and the components that services.xml
+"""The parts of a package beside its schemas: files of constants and models, and the components that services.xml
 declares.
 
 A schema has them wherever it goes, so that a profile is compiled on a content node from what the deployment saw. They

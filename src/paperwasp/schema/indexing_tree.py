@@ -54,7 +54,7 @@ class Expression(Struct, frozen=True, dict=True):
 
     @cached_property
     def keywords(self) -> frozenset[str]:
-        """Those of this expression and of all within it."""
+        """The keywords of this expression and of all within it."""
         return _joined(self.keyword, frozenset([operand.keywords for operand in self.operands]))
 
     @cached_property

@@ -468,7 +468,7 @@ class Schema(PartlyCompared, frozen=True):
         return found
 
     def index_names(self) -> Iterator[str]:
-        """What a query may search: indexes, attributes, their parts and what has parts, aliases, fieldsets."""
+        """The names that a query may search: indexes, attributes, their parts, what has parts, aliases, fieldsets."""
         aliases = self.aliases()
         for each in self.fields.values():
             if each.index is not None or each.attribute is not None or each.is_outer:
@@ -485,7 +485,7 @@ class Schema(PartlyCompared, frozen=True):
         return {alias: found for field, alias, name in said if (found := self._aliased(field, name)) is not None}
 
     def _aliased(self, field: Field, name: str) -> str | None:
-        """What `alias name: …` in a field is about: that name, or a part of the field (`hostname` of a URI)."""
+        """Return what `alias name: …` in a field is for: that name, or a part of the field (`hostname` of a URI)."""
         if name in self.fields or name in self.fieldsets or self._part_named(name) is not None:
             return name
         return f"{field.name}.{name}" if _part(field, name) is not None else None

@@ -46,26 +46,28 @@ Z_CURVE_SUFFIX: Final = "_zcurve"
 
 
 def is_filled_now(field: Field) -> bool:
-    """Whether the field has what its indexing makes of documents. The z-curves of positions have no indexing of their
-    own: places are searched in the column of the position."""
+    """Return whether the field has what its indexing makes of documents.
+
+    The z-curves of positions have no indexing of their own: places are searched in the column of the position.
+    """
     if field.imported is not None:
         return False
     return field.in_document or bool(field.indexing)
 
 
 def is_derived(field: Field) -> bool:
-    """Whether the field is outside the document and made by indexing."""
+    """Return whether the field is outside the document and made by indexing."""
     return not field.in_document and is_filled_now(field)
 
 
 def _calls(field: Field, keyword: str) -> bool:
-    """Whether the script of the field has an expression of that keyword."""
+    """Return whether the script of the field has an expression of that keyword."""
     tree = field.script.tree if field.script is not None else None
     return tree is not None and keyword in tree.keywords
 
 
 def is_indexed_now(field: Field) -> bool:
-    """Whether the field has an index that is made and searched."""
+    """Return whether the field has an index that is made and searched."""
     if field.index is None or not is_filled_now(field) or field.match not in _MATCHES:
         return False
     return _indexed_element(field.type) in (STRING, URI)
@@ -77,7 +79,7 @@ def _indexed_element(type_: DataType) -> DataType | None:
 
 
 def is_attribute_now(field: Field) -> bool:
-    """Whether the field has a column: its own, or through a reference that of the parent which it is imported from."""
+    """Return whether the field has a column: its own, or that of the parent which it is imported from."""
     if field.attribute is None or not (is_filled_now(field) or field.imported is not None):
         return False
     match field.type:
@@ -89,7 +91,10 @@ def is_attribute_now(field: Field) -> bool:
 
 
 def is_matched_now(field: Field) -> bool:
-    """Whether terms and ranges are matched against the field's column. Other columns are kept, changed and shown."""
+    """Return whether terms and ranges are matched against the field's column.
+
+    Other columns are kept, changed and shown.
+    """
     element = field.type.element if isinstance(field.type, ArrayType) else field.type
     return (
         is_attribute_now(field)
@@ -99,7 +104,7 @@ def is_matched_now(field: Field) -> bool:
 
 
 def is_found_now(field: Field) -> bool:
-    """Whether operators of their own search the field: those of places and of vectors."""
+    """Return whether operators of their own search the field: those of places and of vectors."""
     element = field.type.element if isinstance(field.type, ArrayType) else field.type
     if isinstance(element, TensorFieldType):
         return is_attribute_now(field) and len(element.tensor.indexed) == 1
@@ -142,7 +147,7 @@ def pending(schema: Schema) -> Iterator[Finding]:
 
 
 def is_z_curve(field: Field, schema: Schema) -> bool:
-    """Whether it is the z-curve of a position, which nobody wrote."""
+    """Return whether it is the z-curve of a position, which nobody wrote."""
     position = field.name.removesuffix(Z_CURVE_SUFFIX)
     return position != field.name and position in schema.fields and not field.in_document and not field.imported
 
@@ -188,19 +193,21 @@ def _field(field: Field, schema: Schema) -> Iterator[Finding]:
 
 
 def _is_ranked(field: Field) -> bool:
-    """Whether all is done with the field that is done with its type: operators and rank features of their own read
-    tensors and positions; raw bytes are only kept and shown, in Vespa too."""
+    """Return whether all is done with the field that is done with its type.
+
+    Operators and rank features of their own read tensors and positions; raw bytes are kept and shown, in Vespa too.
+    """
     is_kept = isinstance(field.type, TensorFieldType) or field.type == RAW
     return is_found_now(field) or (is_attribute_now(field) and is_kept)
 
 
 def _has_part_of_parts(field: Field) -> bool:
-    """Whether a part is to be an attribute that has several values in one element."""
+    """Return whether a part is to be an attribute that has several values in one element."""
     return any(sub.attribute and not part_of_element(field.type, path) for path, sub in field.sub_fields.items())
 
 
 def _has_no_literal(field: Field) -> bool:
-    """Whether the words of a field should be ranked by as they are, and cannot be: see `schema.declaration`."""
+    """Return whether the words of a field should be ranked by as they are, and cannot be: see `schema.declaration`."""
     return field.rank_literal and not (field.in_document and field.type == STRING)
 
 
@@ -319,7 +326,7 @@ class LanguageStatements(Struct, frozen=True):
 
 
 def sets_language(field: Field) -> bool:
-    """Whether the field's script sets the language of the document."""
+    """Return whether the field's script sets the language of the document."""
     tree = field.script.tree if field.script is not None else None
     return tree is not None and field.imported is None and _sets(tree)
 
@@ -350,7 +357,7 @@ def language_statements(schema: Schema) -> LanguageStatements:
 
 
 def executes_language(field: Field, fields: Mapping[str, Field]) -> bool:
-    """Whether the language that the field's script sets depends on nothing but values that the document stores."""
+    """Return whether the language that the field's script sets depends on stored values of the document alone."""
     tree = field.script.tree if field.script is not None else None
     for statement in tree.operands if tree is not None else ():
         if not _sets(statement):
@@ -392,7 +399,7 @@ def _cut_before_index(statement: Expression) -> Expression | None:
 
 
 def _is_plain(type_: DataType) -> bool:
-    """Whether values of the type are the same in a document and in its JSON."""
+    """Return whether values of the type are the same in a document and in its JSON."""
     match type_:
         case ArrayType():
             return _is_plain(type_.element)

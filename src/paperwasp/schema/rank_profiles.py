@@ -210,7 +210,7 @@ class _Resolution:
         return done
 
     def has_room(self, name: str, node: SchemaNode) -> bool:
-        """Whether the profiles so far hold few enough settings, inherited ones counted in each."""
+        """Return whether the profiles so far hold few enough settings, inherited ones counted in each."""
         if self.size <= limits.SCHEMA_PARTS:
             return True
         message = f"rank-profile {name}: the rank profiles have more than {limits.SCHEMA_PARTS} settings together"

@@ -212,7 +212,7 @@ class Surroundings(Struct, frozen=True):
     problems: Problems
 
     def has_field(self, node: SchemaNode) -> bool:
-        """Whether there is the field that `node` names; tells of it if not, as Vespa takes that without a word."""
+        """Return whether there is the field that `node` names; report it if not, as Vespa takes that without a word."""
         if node.name in self.fields:
             return True
         if node.name not in self.unusable:

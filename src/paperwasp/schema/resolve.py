@@ -218,7 +218,7 @@ class _Package:
         return self.declared[name]
 
     def has_room(self, source: Source) -> bool:
-        """Whether the schemas so far declare little enough, what they inherit counted in each."""
+        """Return whether the schemas so far declare little enough, what they inherit counted in each."""
         if self.parts <= limits.SCHEMA_PARTS:
             return True
         message = f"the schemas have more than {limits.SCHEMA_PARTS} fields and types within them together"
@@ -263,7 +263,7 @@ class Completed(Struct):
     profiles: dict[str, RankSettings]
     """The effective rank profiles that are the schema's own or of schemas it inherits."""
     reachable: dict[str, RankSettings]
-    """Those, and the ones of the schemas of inherited documents: what a profile may inherit."""
+    """`profiles`, and those of the schemas of inherited documents: what a profile may inherit."""
 
 
 def complete(

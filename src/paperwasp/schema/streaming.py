@@ -44,7 +44,7 @@ def streamed_schema(schema: Schema) -> Schema:
 
 
 def is_streamed_part(field: Field) -> bool:
-    """Whether a field of a schema is a part of another: such are there in streaming search only."""
+    """Return whether a field of a schema is a part of another: such are there in streaming search only."""
     return bool(field.outer)
 
 

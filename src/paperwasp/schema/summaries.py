@@ -200,7 +200,7 @@ class _Resolution:
         draft.fields[node.name] = self.with_transform(shown)
 
     def is_known(self, source: str) -> bool:
-        """Whether there is what the source names: a field, a part of one by its path, or the document id."""
+        """Return whether there is what the source names: a field, a part of one by its path, or the document id."""
         outer, _, path = source.partition(".")
         if not path or outer not in self.fields:
             return source in self.fields or source in self.unusable or source == DOCUMENT_ID
@@ -323,5 +323,5 @@ def _transform(shown: SummaryField) -> tuple[str, ...]:
 
 
 def _has_elements(type_: DataType) -> bool:
-    """Whether single elements of it can be selected."""
+    """Return whether single elements of it can be selected."""
     return isinstance(type_, ArrayType | WeightedSetType | MapType) or holds_struct(type_)

@@ -476,7 +476,7 @@ def read_bracketed(tokens: TokenStream) -> str:
 
 
 def _continues(tokens: TokenStream, last: Token, opened: list[Token]) -> bool:
-    """Whether a script goes on after its token `last`: a bracket is open, or an operator is at the seam."""
+    """Return whether a script goes on after its token `last`: a bracket is open, or an operator is at the seam."""
     if tokens.at_kind(END) or (not opened and tokens.at("}")):
         return False
     return bool(opened) or tokens.at("|") or last.text in ("|", ".")

@@ -53,7 +53,7 @@ DEFAULT_TEASERS: Final = Teasers()
 
 
 class Tags(Struct, frozen=True):
-    """What stands around a word of the query, and where text is left out."""
+    """The marks around a word of the query, and where text is left out."""
 
     open: str = "<hi>"
     close: str = "</hi>"

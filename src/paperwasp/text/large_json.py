@@ -169,7 +169,7 @@ class _Decoder:
 
 
 def _is_taken(outer: list[Any], inner: Any, name: str, name_taken: str) -> bool:
-    """Whether an array that begins in `inner`, below `outer`, is the one that is taken."""
+    """Return whether an array that begins in `inner`, below `outer`, is the one that is taken."""
     if not name_taken:
         return not outer
     return len(outer) == 1 and type(inner) is dict and name == name_taken

@@ -250,7 +250,7 @@ def _rebuilding(setting: str) -> str | None:
 
 
 def _had_values(schema: Schema, name: str) -> bool:
-    """Whether there are values that a new column must be filled with. `a.b` is a part of the field `a`."""
+    """Return whether there are values that a new column must be filled with. `a.b` is a part of the field `a`."""
     field, _, path = name.partition(".")
     if field not in schema.document.fields:
         return False
@@ -476,7 +476,7 @@ def type_changes(active: Schema, new: Schema) -> list[tuple[str, str]]:
 
 
 def types_differ(active: DataType, new: DataType, nested: bool = False) -> bool:
-    """Whether values of the one are none of the other. Within other types a struct is also known by its name."""
+    """Return whether values of the one are none of the other. Within other types a struct is also known by its name."""
     match active, new:
         case StructType(), StructType():
             common = ((type_, new.field(name)) for name, type_ in active.fields)

@@ -40,7 +40,7 @@ class ValidationOverrides(Struct, frozen=True):
     allowed: tuple[Allow, ...] = ()
 
     def allows(self, validation_id: str, now: date) -> bool:
-        """Whether such a change may be made today, in UTC."""
+        """Return whether such a change may be made today, in UTC."""
         return any(allow.validation_id == validation_id and now <= allow.until for allow in self.allowed)
 
     def check(self, now: date) -> tuple[Finding, ...]:

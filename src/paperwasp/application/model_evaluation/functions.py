@@ -67,7 +67,7 @@ class Function(Protocol):
 
 
 class Surroundings(Struct, frozen=True, eq=False):
-    """What the expressions of one model may name."""
+    """The names that the expressions of one model may use."""
 
     declarations: Declarations
     inputs: Mapping[str, TensorType] = field(default_factory=dict)

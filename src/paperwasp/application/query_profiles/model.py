@@ -54,7 +54,7 @@ class ComponentId(Struct, frozen=True):
         return cls(name, (int(major), int(minor or 0), int(micro or 0), qualifier or ""), given)
 
     def admits(self, version: Version) -> bool:
-        """Whether this, as a reference, can mean something of that version."""
+        """Return whether this, as a reference, can mean something of that version."""
         return version[: self.given] == self.version[: self.given]
 
     def __str__(self) -> str:

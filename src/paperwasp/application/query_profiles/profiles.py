@@ -560,7 +560,7 @@ class _LocalNames:
                         self._findings.error(message, value.position)
 
     def _is_set(self, profile: QueryProfile, name: str) -> bool:
-        """Whether the name has a value in any variant."""
+        """Return whether the name has a value in any variant."""
         key = profile, name
         if key not in self._known:
             self._known[key] = any(self._is_set_in(layer, name) for layer in (profile.own, *profile.variants))

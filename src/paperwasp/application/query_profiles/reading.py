@@ -186,7 +186,7 @@ def describe_undeclared(part: str, type_: ProfileType) -> str:
 def check_field(
     declared: Declared, value: str | Template | QueryProfile, position: Position, findings: Findings
 ) -> bool:
-    """Whether a query profile may set this; reports why not, and what has no effect."""
+    """Return whether a query profile may set this; reports why not, and what has no effect."""
     problem = declared.problem or _misfit(value, declared.field)
     if problem:
         shown = value.id if isinstance(value, QueryProfile) else str(value)[:100]

@@ -1,5 +1,4 @@
-"""What all embedders share: their settings, and the way from texts to tensors by what is remembered and by runs of many
-texts.
+"""The base of all embedders: their settings, and the way from texts to tensors.
 
     texts → prepended → remembered, or encoded → run in batches → reduced to what is kept → tensors
 
@@ -54,7 +53,7 @@ class Settings:
         return self._given[name] == "true" if name in self._given else default
 
     def is_given(self, name: str) -> bool:
-        """Whether there is such an element, or something in it."""
+        """Return whether there is such an element, or something in it."""
         return any(path.partition("@")[0] == name for path in self._given)
 
     def repeated(self, name: str) -> list[str]:
@@ -156,7 +155,7 @@ class Lane(Generic[Item, Made]):
     def _run_waiting(self) -> None:
         """Runs what waits, until nothing does. On the lane's thread."""
         ahead: list[_Job[Item, Made]] = []
-        """What is left of this round, by length."""
+        """The rest of this round, by length."""
         behind: list[_Job[Item, Made]] = []
         reached = 0
         while True:
@@ -182,7 +181,7 @@ class Lane(Generic[Item, Made]):
                 ahead, behind = [], []
 
     def _take(self, goes_on: bool) -> list[_Job[Item, Made]]:
-        """What came. If that is nothing, and the thread does not go on with anything, the next caller begins."""
+        """Take the jobs that came. If there are none, and nothing else to go on with, the next caller begins."""
         with self._lock:
             came, self._waiting = self._waiting, []
             self._is_running = goes_on or bool(came)
@@ -235,7 +234,7 @@ class _Waiter:
         self._done.acquire()
 
     def wait(self, seconds: float) -> bool:
-        """Whether all jobs were done in that time."""
+        """Return whether all jobs were done in that time."""
         most = threading.TIMEOUT_MAX
         self.has_left = not self._done.acquire(timeout=max(0.0, seconds) if seconds < most else -1)
         return not self.has_left
@@ -280,7 +279,7 @@ class _Job(Generic[Item, Made]):
 
 
 class Remembered(Generic[Made]):
-    """What was made of the texts that came last, up to a number of bytes. Any thread."""
+    """The results of the texts that came last, up to a number of bytes. Any thread."""
 
     def __init__(self, size_of: Callable[[Made], int], size_bytes: int = limits.embedding.CACHE_BYTES) -> None:
         self._size_of = size_of
@@ -289,7 +288,7 @@ class Remembered(Generic[Made]):
 
     @property
     def size_bytes(self) -> int:
-        """What is kept, in bytes."""
+        """Bytes of all that is kept."""
         return self._made.size
 
     def put(self, key: Hashable, made: Made, text_length: int) -> None:
@@ -350,7 +349,7 @@ class TextEmbedder(ABC, Generic[Item, Made]):
         """Errors: LanguageError, ValueError, at a deployment, for what cannot work."""
 
     def notes(self) -> Iterator[str]:
-        """What a deployment warns of, although texts can be embedded."""
+        """Yield the warnings of a deployment, although texts can be embedded."""
         return iter(())
 
     def load(self) -> None:
@@ -378,11 +377,11 @@ class TextEmbedder(ABC, Generic[Item, Made]):
 
     @abstractmethod
     def encode(self, texts: Sequence[str], *, is_query: bool) -> Sequence[Item]:
-        """What a run takes of each text. In the thread that embeds."""
+        """Return the item that a run takes for each text. In the thread that embeds."""
 
     @abstractmethod
     def length(self, item: Item) -> int:
-        """What padding adds to: the tokens of a text."""
+        """Return the length of a text, to which padding adds: its tokens."""
 
     @abstractmethod
     def run(self, items: Sequence[Item]) -> Sequence[Made]:

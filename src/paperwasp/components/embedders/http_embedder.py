@@ -1,4 +1,4 @@
-"""What embedders share that are services elsewhere: settings, requests, what is remembered, and answers.
+"""The base of embedders that are services elsewhere: settings, requests, kept vectors, and answers.
 
     texts → prepended → remembered, or put together → one request → vectors → tensors
 
@@ -136,7 +136,7 @@ class HttpBatches:
         self._changed.notify_all()
 
     def _wait(self, queue: _Queue, key: Hashable, deadline: float) -> bool:
-        """Whether this call is to send the queue; else it has been. With the lock. Errors: TimeoutError."""
+        """Return whether this call is to send the queue; else it has been. With the lock. Errors: TimeoutError."""
         while not queue.is_done:
             now = self._clock()
             if now >= deadline:
@@ -192,12 +192,15 @@ class HttpBatches:
 
 Quantization = Literal["auto", "float", "int8", "binary"]
 Sent = Literal["float", "int8", "binary"]
-"""What a service is asked for."""
+"""The output that a service is asked for."""
 _CELLS: Final = {"float": ("float", "bfloat16"), "int8": ("int8",), "binary": ("int8",)}
 
 
 def sent_as(type_: TensorType, dimensions: int, quantization: Quantization) -> Sent:
-    """What a service with vectors of this many dimensions is to send for a type. Errors: ValueError where none fits."""
+    """Return the output that a service with vectors of this many dimensions is to send for a type.
+
+    Errors: ValueError where none fits.
+    """
     check_vector(type_)
     sent: Sent = _automatic(type_, dimensions) if quantization == "auto" else quantization
     if type_.cell_type not in _CELLS[sent]:
@@ -361,12 +364,12 @@ class HttpEmbedder(ABC):
         return [read_vector(each, size, form, self.name) for each in sent]
 
     def key(self, size: int, form: Sent, context: Context) -> Hashable:
-        """What beside the text decides about its vector."""
+        """Return what beside the text decides about its vector."""
         return size, form
 
     @abstractmethod
     def form(self, type: TensorType) -> Sent:
-        """What the service is to send for a type. Errors: ValueError for one that it cannot make."""
+        """Return the output that the service is to send for a type. Errors: ValueError for one that it cannot make."""
 
     @abstractmethod
     def body(self, texts: Sequence[str], size: int, form: Sent, context: Context) -> Mapping[str, Any]:

@@ -59,7 +59,7 @@ class _CachedFile(Struct, frozen=True):
 
     path: Path
     missing: str
-    """What is said where it is not there."""
+    """The error where it is not there."""
 
     def read(self, most_bytes: int = limits.MODEL_FILE_BYTES + 1) -> bytes:
         """Errors: NotFound."""

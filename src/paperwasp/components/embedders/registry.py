@@ -110,12 +110,12 @@ class Waiting:
 
 
 def is_executed(component_type: str) -> bool:
-    """Whether there is an embedder of that type."""
+    """Return whether there is an embedder of that type."""
     return component_type in FACTORIES
 
 
 def is_embedder(component: Component) -> bool:
-    """Whether a component is one that `embed` may name, executed or not."""
+    """Return whether a component is one that `embed` may name, executed or not."""
     if component.kind != "component":
         return False
     name = component.type or (component.class_name or component.id).partition(":")[0].lower()
@@ -139,7 +139,7 @@ def load_models(embedders: Iterable[object]) -> None:
 
 
 def check_components(components: Sequence[Component], files: Files) -> Iterator[Finding]:
-    """What is wrong with the embedders of an application: errors; warnings where a file may still come."""
+    """Find the problems of an application's embedders: errors; warnings where a file may still come."""
     for component in components:
         yield from _check(component, files)
 
@@ -175,7 +175,7 @@ def _without_effect(component: Component) -> Iterator[tuple[str, str]]:
 
 
 def _has_its_files(component: Component, files: Files) -> bool:
-    """Whether all files of the package that it names are there: the check of references reports others."""
+    """Return whether all files of the package that it names are there: the check of references reports others."""
     return all(path in files for path in _paths(component))
 
 

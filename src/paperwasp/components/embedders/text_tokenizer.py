@@ -70,7 +70,7 @@ class TextTokenizer:
         return [Tokens(each.ids, each.attention_mask, each.type_ids) for each in found]
 
     def notes(self, setting: str, wanted: int | None) -> Iterator[str]:
-        """What to warn of where a component says how many tokens a text has, and the file says another number."""
+        """Warn where a component says how many tokens a text has, and the file says another number."""
         if wanted is not None and wanted != self._most:
             yield (
                 f"{setting} {wanted} has no effect: the tokenizer '{self._name}' cuts texts at {self._most} tokens; "

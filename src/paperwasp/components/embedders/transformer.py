@@ -104,7 +104,7 @@ class Transformer:
         return {name: given[role] for role, name in self._names.items() if name}
 
     def _try_batch(self, session: OnnxSession, texts: Sequence[Tokens]) -> bool:
-        """Whether texts of different lengths are together what they are alone."""
+        """Return whether texts of different lengths are together what they are alone."""
         if not self._names["mask"]:
             return False
         short = texts[0] if len(texts[0].ids) < 2 else _without_last(texts[0])

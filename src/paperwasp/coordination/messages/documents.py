@@ -1,4 +1,4 @@
-"""What containers ask a content cluster about documents, what it is asked about itself, and the answers.
+"""Requests to a content cluster, about documents and about itself, and the answers.
 
 Records that are messages cross as they are; how the others do: `cluster.messages.operations`. Where a content cluster
 is served: `content.addresses.address_of`.

@@ -46,7 +46,7 @@ class Codec:
         self._decoder: Final = msgspec.msgpack.Decoder(envelope, ext_hook=read_extension)
 
     def carries(self, value: object) -> bool:
-        """Whether a value can cross to another process."""
+        """Return whether a value can cross to another process."""
         return isinstance(value, Exception) or type(value) in self._of_value
 
     def encode(self, value: object) -> bytes:

@@ -1,4 +1,4 @@
-"""What a message is, and what makes one of a value."""
+"""Messages, and the codec that makes one of a value."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class Applied(Message, frozen=True):
 
 
 class AppliedAll(Message, frozen=True):
-    """What each of several operations is answered with."""
+    """The answers to several operations, one for each."""
 
     answers: tuple[Applied | Refused, ...]
 

@@ -75,7 +75,7 @@ class MatchPhaseOverride(Part, frozen=True):
 
 
 class RankingOverride(Part, frozen=True):
-    """What a query says instead of its rank profile. None: as the profile says."""
+    """The settings of a query that replace those of its rank profile. None: as the profile says."""
 
     keep_rank_count: int | None = None
     rank_score_drop_limit: float | None = None
@@ -104,10 +104,10 @@ class GlobalPage(Part, frozen=True):
 
 
 class Observe(Part, frozen=True):
-    """What a query tells about itself."""
+    """The information about itself that a query asks for."""
 
     trace_level: int = 0
-    """What the trace tells: nothing at 0; what was searched and how long the phases took from 1; the plan from 6."""
+    """The level of the trace: nothing at 0; what was searched and how long the phases took from 1; the plan from 6."""
     explain_level: int = 0
     """From 1 every trace level above 0 shows the plan, and why hits have their scores; from 2 with the time that each
     operator took."""
@@ -174,7 +174,7 @@ class ShowPart(Part, frozen=True):
     tags: tuple[str, ...] = ()
     """The fields of `schema.teaser_settings.Tags`; empty: the default ones."""
     objects: tuple[bool, ...] = ()
-    """Those of `search.show.values.Objects`; empty: the default ones."""
+    """The fields of `search.show.values.Objects`; empty: the default ones."""
 
 
 class Search(Message, frozen=True):

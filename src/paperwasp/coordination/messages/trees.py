@@ -157,7 +157,7 @@ def _is_default(default: Any, value: Any) -> bool:
 
 
 def _reader(hint: Any, known: frozenset[type]) -> _Read:
-    """What reads a value that is declared so. Errors: TypeError for a type that no message has."""
+    """Return the reader of values that are declared so. Errors: TypeError for a type that no message has."""
     if hint is Any:
         return lambda said, _: said
     if hint is object:  # a value, or a record

@@ -86,7 +86,7 @@ class Subject(Protocol):
     def id(self) -> DocumentId: ...
 
     def is_a(self, type_name: str) -> bool:
-        """Whether the document is of this type or of one that inherits it."""
+        """Return whether the document is of this type or of one that inherits it."""
         ...
 
     def field(self, name: str) -> Value | None:
@@ -462,7 +462,7 @@ _ID_PARTS: Final[dict[str, Callable[[DocumentId], Operand]]] = {
 
 
 def _in_bucket(node: Comparison) -> _Condition:
-    """Whether the document is in a bucket: 6 bits say how many of the low bits of location and gid must be the same."""
+    """Compile a test for a bucket: 6 bits say how many of the low bits of location and gid must be the same."""
     read = _value(node.right if node.left == IdPart("bucket") else node.left)
     if node.operator not in ("==", "!=", "="):
         return lambda subject, now_us: INVALID

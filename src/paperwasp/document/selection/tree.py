@@ -307,7 +307,7 @@ def _whole(root: ConditionNode) -> Selection:
 
 
 def is_everything(selection: Selection) -> bool:
-    """Whether it is plain to see that all documents are selected."""
+    """Return whether it is plain to see that all documents are selected."""
     return _is_everything(selection.root)
 
 

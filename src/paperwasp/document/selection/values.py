@@ -176,7 +176,7 @@ _OPTIONS: Final = _options()
 
 @lru_cache(limits.SELECTION_PATTERNS_KEPT)
 def regular_expression(pattern: str) -> Test:
-    """Whether the pattern is found anywhere in a text. Raises PatternError."""
+    """Return whether the pattern is found anywhere in a text. Raises PatternError."""
     if not pattern:
         return lambda text: True
     try:
@@ -189,7 +189,7 @@ def regular_expression(pattern: str) -> Test:
 
 @lru_cache(limits.SELECTION_PATTERNS_KEPT)
 def glob(pattern: str) -> Test:
-    """Whether a text is the pattern: `*` stands for any characters, `?` for one."""
+    """Return whether a text is the pattern: `*` stands for any characters, `?` for one."""
     parts = _WILDCARDS.split(pattern)
     kinds = "".join("*" if part.startswith("*") else "?" if part == "?" else "t" for part in parts if part)
     text = "".join(parts[::2])

@@ -192,7 +192,7 @@ class _Reader:
             self.values(list(value.values()) if isinstance(value, dict) and self.is_lenient else value, "")
 
     def is_named_form(self, value: dict[str, Any]) -> bool:
-        """Whether these keys say what is under them, and are no labels of mapped dimensions."""
+        """Return whether these keys say what is under them, and are no labels of mapped dimensions."""
         return (
             "blocks" in value
             or ("cells" in value and not self.is_subspace(value["cells"]))
@@ -201,7 +201,7 @@ class _Reader:
         )
 
     def is_subspace(self, value: Any) -> bool:
-        """Whether it may stand at a label: a number, or the numbers of indexed dimensions."""
+        """Return whether it may stand at a label: a number, or the numbers of indexed dimensions."""
         if isinstance(value, list):
             return bool(self.type.mapped and self.type.indexed and value) and not isinstance(value[0], dict | list)
         return bool(self.type.mapped) and not isinstance(value, dict)

@@ -44,8 +44,10 @@ def shown_json(tensor: Tensor) -> Any:
 
 
 def is_stored_in_hex(type_: TensorType) -> bool:
-    """Whether `stored_json` writes tensors of this type in hex: eight digits for a float are less than half of its
-    decimal ones, and are written and read in a fraction of the time."""
+    """Return whether `stored_json` writes tensors of this type in hex.
+
+    Eight digits for a float are less than half of its decimal ones, and are written and read in a fraction of the time.
+    """
     return bool(type_.indexed) and type_.cell_type != "int8"
 
 

@@ -242,7 +242,7 @@ def generalized(a: TensorType, b: TensorType) -> TensorType | None:
 
 
 def is_assignable(given: TensorType, wanted: TensorType) -> bool:
-    """Whether a value of one type is one of the other: the same but for the cell type and sizes left open."""
+    """Return whether a value of one type is one of the other: the same but for the cell type and sizes left open."""
     return [d.name for d in given.dimensions] == [d.name for d in wanted.dimensions] and all(
         have.is_mapped == want.is_mapped and (want.is_mapped or want.size in (0, have.size))
         for have, want in zip(given.dimensions, wanted.dimensions, strict=True)

@@ -148,7 +148,7 @@ def gram_spans(text: str, size: int) -> Iterator[tuple[int, int]]:
 
 
 def is_in_word(character: str) -> bool:
-    """Whether a character may stand in a gram of several."""
+    """Return whether a character may stand in a gram of several."""
     return _IN_WORD.match(character) is not None
 
 

@@ -103,7 +103,7 @@ class TokenStream:
         return self._tokens[at] if at < len(self._tokens) else self._tokens[-1]
 
     def at(self, *texts: str) -> bool:
-        """Whether the current token is one of these texts, none of which is empty."""
+        """Return whether the current token is one of these texts, none of which is empty."""
         return self.current.text in texts
 
     def at_kind(self, *kinds: str) -> bool:
