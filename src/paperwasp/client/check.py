@@ -54,7 +54,7 @@ def check_application(
     """
     console = console or Console(highlight=False)
     checked = _check(application, check_schema, allow_python)
-    for finding in _sort_by_place(checked.findings):
+    for finding in sorted(checked.findings, key=_by_place):
         for line in describe(finding, checked.package.files):
             console.print(line, soft_wrap=True)
     refused = 0
@@ -107,12 +107,8 @@ def _tell_changes(console: Console, against: Path, changes: Changes, model: Appl
     return len(refused)
 
 
-def _sort_by_place(findings: Iterable[Finding]) -> list[Finding]:
-    """By file and place; those without one come last."""
-    return sorted(findings, key=_order)
-
-
-def _order(finding: Finding) -> tuple[bool, str, int, int]:
+def _by_place(finding: Finding) -> tuple[bool, str, int, int]:
+    """The order of findings: those without a place come last."""
     place = finding.position
     return (False, place.source, place.line, place.column) if place else (True, "", 0, 0)
 

@@ -425,7 +425,7 @@ def add(source: Path, name: str, expected: str, console: Console) -> None:
         raise NotFound(f"There is no file '{source}'")
     if not name:
         raise InvalidInput("--as NAME is needed: the address or the model id by which packages name the file")
-    attribute = _attribute_of(name)
+    attribute = "url" if "://" in name else "model-id"
     with _bar(f"Adding {source.name}", source.stat().st_size, console) as progress:
         path = _place(attribute, name)
         digest = store(path, progress(chunks_of(source)), expected)
@@ -463,10 +463,6 @@ def _take_over(source: Path, attribute: str, name: str, console: Console) -> Non
     check_blob(source)
     path = _place(attribute, name)
     _say_stored(name, path, store(path, chunks_of(source)), console)
-
-
-def _attribute_of(name: str) -> str:
-    return "url" if "://" in name else "model-id"
 
 
 def _place(attribute: str, name: str) -> Path:

@@ -85,19 +85,16 @@ class EvaluationHandler:
             return short_as_accepted(request, json_response(200, _described(model, names, url)))
         last = len(names) - 1 - names[::-1].index(_EVALUATE)
         function = model.function(names[:last])
-        texts = await _parameters(request)
+        if len(request.body) + len(request.query) <= limits.QUERY_INLINE_BYTES:
+            texts = _read_parameters(request)
+        else:
+            texts = await asyncio.to_thread(_read_parameters, request)
         answer = Response(200, await self.runs.evaluate(function, texts))
         return answer if is_literal(texts) else await whole_as_accepted(request, answer)
 
 
-async def _parameters(request: Request) -> Mapping[str, str]:
-    """The parameters of the query string, which go first, and of a form. Errors: InvalidInput."""
-    if len(request.body) + len(request.query) <= limits.QUERY_INLINE_BYTES:
-        return _read_parameters(request)
-    return await asyncio.to_thread(_read_parameters, request)
-
-
 def _read_parameters(request: Request) -> Mapping[str, str]:
+    """Read the parameters of the query string, which go first, and of a form. Errors: InvalidInput."""
     query = request.query
     if request.body.count(b"&") + query.count("&") > limits.QUERY_PARAMETERS:
         raise InvalidInput(f"More than {limits.QUERY_PARAMETERS} parameters (QUERY_PARAMETERS in paperwasp.limits)")

@@ -72,12 +72,9 @@ def _zipped(files: Mapping[str, str | bytes]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         if "services.xml" not in files:
-            archive.writestr("services.xml", _SERVICES.format(documents=_documents(files)))
+            names = [Path(path).stem for path in files if path.startswith("schemas/") and path.endswith(".sd")]
+            documents = "".join(f'<document type="{name}" mode="index"/>' for name in names)
+            archive.writestr("services.xml", _SERVICES.format(documents=documents))
         for path, content in files.items():
             archive.writestr(path, content)
     return buffer.getvalue()
-
-
-def _documents(files: Mapping[str, str | bytes]) -> str:
-    names = [Path(path).stem for path in files if path.startswith("schemas/") and path.endswith(".sd")]
-    return "".join(f'<document type="{name}" mode="index"/>' for name in names)

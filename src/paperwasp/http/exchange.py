@@ -240,7 +240,8 @@ class Exchange:
     def begin(self) -> None:
         """The whole request is there: has it answered."""
         self._has_begun = True
-        body = self._take_body() if self._body else b""
+        body = b"".join(self._body)
+        self._body.clear()
         if body and "content-encoding" in self.headers:
             small = inflated_at_once(body, self.headers["content-encoding"], self._limit_bytes)
             if small is None:
@@ -272,11 +273,6 @@ class Exchange:
         budget.check(size_bytes, self._held_bytes)
         budget.held_bytes += size_bytes
         self._held_bytes += size_bytes
-
-    def _take_body(self) -> bytes:
-        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
-        self._body.clear()
-        return body
 
     def _request(self, body: bytes) -> Request:
         certificate, address = self.peer.certificate, self.peer.address

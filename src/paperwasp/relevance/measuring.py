@@ -67,7 +67,7 @@ def measure(
 
     Errors: NoMeasures; MissingLibrary where ir-measures is not installed.
     """
-    library = _library()
+    library = import_optional("ir_measures", "measures of rankings", "ir-measures")
     measures = {name: _measure(library, name) for name in names}
     judged = [
         library.Qrel(query, document, relevance)
@@ -119,10 +119,6 @@ def _blocks(values: NDArray[np.float64]) -> Iterator[tuple[int, int]]:
     most = max(1, _DRAWN_AT_ONCE // len(values))
     for start in range(0, _SAMPLES, most):
         yield min(most, _SAMPLES - start), len(values)
-
-
-def _library() -> Any:
-    return import_optional("ir_measures", "measures of rankings", "ir-measures")
 
 
 def _measure(library: Any, name: str) -> Any:

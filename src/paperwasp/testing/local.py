@@ -232,12 +232,10 @@ class VespaLocal:
 
     def _started(self, name: str) -> Service:
         if self.container is None or self.container.is_removed:
-            self._take(find_container(name) or self._made(name))
+            ports = Ports(self.local_port, self.cfgsrv_port)
+            found = find_container(name)
+            self._take(found or LocalContainer(name, ports, self._data_dir, allow_python=self._allow_python))
         return self._container().start()
-
-    def _made(self, name: str) -> LocalContainer:
-        asked = Ports(self.local_port, self.cfgsrv_port)
-        return LocalContainer(name, asked, self._data_dir, allow_python=self._allow_python)
 
     def _take(self, container: LocalContainer) -> None:
         """Makes a container this one's. Errors: DeploymentFailed where it has other ports or another directory."""

@@ -273,7 +273,8 @@ def plain_puts(batch: Any, columns: PlainColumns) -> DecodedPuts | None:
     if not all(_is_plain(array.type) for array in arrays) or sum(map(_largest_bytes, arrays)) > _MOST_BYTES:
         return None
     ids = _ids(column_values(batch.column(columns.id)), columns)
-    if ids is None or (_has_doubles(arrays) and not _are_known(ids, columns)):
+    has_doubles = any(is_type.is_float64(array.type) for array in arrays)
+    if ids is None or (has_doubles and not _are_known(ids, columns)):
         return None
     rows = zip(*map(_plain_values, arrays, columns.types), strict=True) if arrays else (() for _ in ids)
     size_bytes = _size_bytes(arrays, columns.fields, len(ids))
@@ -297,10 +298,6 @@ def _is_plain(kind: Any) -> bool:
 
 def _is_plain_text(kind: Any) -> bool:
     return bool(is_type.is_string(kind) or is_type.is_large_string(kind))
-
-
-def _has_doubles(arrays: Sequence[Any]) -> bool:
-    return any(is_type.is_float64(array.type) for array in arrays)
 
 
 def _are_known(ids: Sequence[DocumentId], columns: PlainColumns) -> bool:

@@ -47,12 +47,8 @@ class DecodedPuts:
         message = ApplyRequest(Put(document_id, route.read_put(document_id, fields)), size_bytes)
 
         def answer(found: Any) -> None:
-            take(document_id, _failure(found))
+            if isinstance(found, Outcome):
+                found = None if found.refusal is None else error_of(found.refusal)
+            take(document_id, found)
 
         self._queue.send(route.targets[0].address, message, limits.DOCUMENT_TIMEOUT_MS, answer)
-
-
-def _failure(found: Outcome | Exception) -> Exception | None:
-    if isinstance(found, Outcome):
-        return None if found.refusal is None else error_of(found.refusal)
-    return found

@@ -189,18 +189,15 @@ async def _stream(visitor: Visitor, written: Rendering) -> AsyncGenerator[bytes,
         async with aclosing(visitor.chunks()) as chunks:
             head = written.start()
             async for documents in chunks:
-                yield head + written.documents(documents) + _place(visitor, written)
+                continuation = visitor.continuation
+                place = b"" if continuation is None else written.place(continuation, visitor.progress)
+                yield head + written.documents(documents) + place
                 head = b""
     except PaperwaspError as error:
         if not visitor.has_moved:
             raise
         message = None if isinstance(error, Timeout | Overload) else error.message
     yield written.end(visitor.end(message))
-
-
-def _place(visitor: Visitor, written: Rendering) -> bytes:
-    continuation = visitor.continuation
-    return b"" if continuation is None else written.place(continuation, visitor.progress)
 
 
 class _Begun:

@@ -74,7 +74,7 @@ class AnswerCache:
         if len(response.body) > limits.SEARCH_CACHE_ANSWER_BYTES:
             return
         self._keep_only(config)
-        size = len(response.body) + _size_of(key) + ENTRY_BYTES
+        size = len(response.body) + sum([len(name) + len(value) for name, value in key[1]]) + ENTRY_BYTES
         self.drop(key)
         if not stamps.items() <= self._stamps.items():
             self._forget_older(stamps)
@@ -122,7 +122,3 @@ def sets_aside(pairs: Sequence[tuple[str, str]], form: Form) -> bool:
     """Whether a request is not to be given an answer that is kept."""
     given = [pairs[place] for place in form.caching]
     return any(name.lower() == "nocache" and value.lower() != "false" for name, value in given)
-
-
-def _size_of(key: Key) -> int:
-    return sum([len(name) + len(value) for name, value in key[1]])

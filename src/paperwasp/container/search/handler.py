@@ -186,8 +186,10 @@ class SearchHandler:
         """Begins to answer a request that is not known yet. `cut`: without its text, by which it is known from now on
         if nothing else of it depends on the text."""
         accepted = accepted_format(request)
+        vector_bytes = 0 if cut is None else len(cut.values.vector)
+        large = len(request.body) + len(request.query) - vector_bytes > limits.QUERY_INLINE_BYTES
         try:
-            shaped = self._shaped(request, config, accepted, cut)
+            shaped = None if large else self._shape(request, parameter_pairs(request), config, accepted)
         except PaperwaspError:  # it is read again to say what is wrong
             shaped = None
         generally = partial(self._answer, request, config, started_ns, accepted, shaped)
@@ -201,13 +203,6 @@ class SearchHandler:
         if known is None or values is None or shaped.cached is not None:
             return generally()
         return self._texts.begin(known, values, started_ns, config, generally, counts=False)
-
-    def _shaped(self, request: Request, config: SearchConfig, accepted: str, cut: CutRequest | None) -> _Shaped | None:
-        """The request with its shape; None: it is large, not counting a vector. Errors: IllegalQuery."""
-        vector_bytes = 0 if cut is None else len(cut.values.vector)
-        if len(request.body) + len(request.query) - vector_bytes > limits.QUERY_INLINE_BYTES:
-            return None
-        return self._shape(request, parameter_pairs(request), config, accepted)
 
     def _shape(
         self, request: Request, pairs: Pairs, config: SearchConfig, accepted: str, *, large: bool = False

@@ -122,7 +122,8 @@ def _value(name: str, text: str, declared: Input | None, by_profile: TensorType 
             return float(text.strip().rstrip("fFdD")) if _NUMBER.fullmatch(text) else text
         if type_ is None:
             return text
-        return _tensor(text, type_)
+        tensor = (_remembered if len(text) <= _REMEMBERED_CHARACTERS else _read)(text, type_)
+        return float(tensor.cells[0]) if type_.is_number else tensor
     except LanguageError as error:
         problem = error.bare_message
     except (TooLarge, ValueError) as error:
@@ -141,11 +142,6 @@ def _sent_vector(text: SentArray, type_: TensorType | None) -> Tensor | None:
         return flat_tensor(values, type_)
     except ValueError:  # who reads the text says what is wrong
         return None
-
-
-def _tensor(text: str, type_: TensorType) -> object:
-    tensor = (_remembered if len(text) <= _REMEMBERED_CHARACTERS else _read)(text, type_)
-    return float(tensor.cells[0]) if type_.is_number else tensor
 
 
 def _read(text: str, type_: TensorType) -> Tensor:

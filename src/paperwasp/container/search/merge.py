@@ -204,7 +204,8 @@ def is_large(result: SearchResult, *, is_json: bool) -> bool:
     if hits:
         first = hits[0][1]
         if first.match_features or first.summary_features or first.rank_features:
-            features = _features_of(first)
+            kinds = (first.match_features, first.summary_features, first.rank_features)
+            features = sum(len(kind) for kind in kinds if kind)
         if features * len(hits) > limits.INLINE_FEATURES:
             return True
         if first.explanation is not None and len(hits) > limits.INLINE_EXPLANATIONS:
@@ -225,10 +226,6 @@ def yielding(work: Callable[_Given, _Made]) -> Callable[_Given, _Made]:
             return work(*given, **named)
 
     return run
-
-
-def _features_of(hit: Hit) -> int:
-    return sum(len(kind) for kind in (hit.match_features, hit.summary_features, hit.rank_features) if kind)
 
 
 def _has_many(roots: Iterable[ShownGroups]) -> bool:

@@ -27,7 +27,7 @@ from paperwasp.container.search.rewrites import (
     choose_terms,
 )
 from paperwasp.container.search.rules import RuledTree, rule_base_of, ruled
-from paperwasp.container.search.settings import RequestValues, SearchParameters, Setter, Tracing
+from paperwasp.container.search.settings import RequestValues, SearchParameters, Setter
 from paperwasp.container.search.sorting import check_features, completed, in_any_case, keys_of_yql, read_sorting, sorts
 from paperwasp.container.search.tree import read_statement, said_language, tree_template
 from paperwasp.container.search.values import LIST_FEATURES_TIMEOUT_MS
@@ -35,7 +35,6 @@ from paperwasp.errors import IllegalQuery, InvalidQuery, PaperwaspError
 from paperwasp.query_languages.yql import YqlQuery
 from paperwasp.query_languages.yql.indexes import Indexes
 from paperwasp.query_languages.yql.statement import StatementTemplate
-from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.schema.model import Schema
 from paperwasp.schema.teaser_settings import Tags
 from paperwasp.search.features.kept_profiles import ENTRY_BYTES
@@ -50,10 +49,6 @@ def prepare_and_bind(
 ) -> ReadyQuery:
     """The query of a request, which is prepared for it alone. Errors: as `prepare_query` and `PreparedQuery.bind`."""
     return prepare_query(config, parameters).bind(parameters.values, now_ns, now_seconds)
-
-
-def _observed(trace: Tracing) -> Observe:
-    return Observe(trace.level, trace.explain_level, trace.profiled())
 
 
 def prepare_query(config: SearchConfig, parameters: SearchParameters) -> PreparedQuery:
@@ -110,7 +105,7 @@ def prepare_query(config: SearchConfig, parameters: SearchParameters) -> Prepare
         inputs=_inputs(config, parameters, schemas),
         now=None if relative else parameters.now,
         show=show,
-        observe=_observed(parameters.trace),
+        observe=Observe(parameters.trace.level, parameters.trace.explain_level, parameters.trace.profiled()),
         deadline=Deadline(0, parameters.soft_timeout, share),
         memory_bytes=config.query_memory_bytes,
         grouping=grouping,
@@ -229,9 +224,8 @@ def _cluster(
     profile, summary = parameters.rank_profile, parameters.presentation.summary
     unknown = _unknown_summaries(summary, target, answering)
     expressions = parameters.rank_expressions()
-    problems = [
-        _problem(config, schema, parameters, expressions) or unknown.get(schema.name) for schema in target.schemas
-    ]
+    why_not = {schema.name: config.profile_problem(schema, profile, expressions) for schema in target.schemas}
+    problems = [InvalidQuery(problem) if problem else unknown.get(name) for name, problem in why_not.items()]
     errors = [problem for problem in problems if problem is not None]
     left = tuple(schema for schema, problem in zip(target.schemas, problems, strict=True) if problem is None)
     cluster = target.cluster
@@ -250,17 +244,6 @@ def _cluster(
     )
     types = () if len(left) == len(cluster.schemas) else tuple(schema.name for schema in left)
     return PreparedCluster(cluster.id, place, rank, tuple(errors), types, limits=cluster.limits)
-
-
-def _problem(
-    config: SearchConfig,
-    schema: Schema,
-    parameters: SearchParameters,
-    expressions: RankExpressions | None,
-) -> PaperwaspError | None:
-    """Why documents of this type cannot be ranked."""
-    problem = config.profile_problem(schema, parameters.rank_profile, expressions)
-    return InvalidQuery(problem) if problem else None
 
 
 def _unknown_summaries(summary: str, target: Target, answering: Answering) -> Mapping[str, PaperwaspError]:

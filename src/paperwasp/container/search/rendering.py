@@ -317,14 +317,10 @@ def _relevances(hits: Sequence[tuple[str, Hit]]) -> Iterable[bytes]:
 
 
 def _number(value: float) -> bytes:
-    return orjson.dumps(value) if isfinite(value) else orjson.dumps(_not_finite(value))
-
-
-def _not_finite(value: float) -> str:
-    """As Vespa writes what JSON has no number for."""
-    if value != value:
-        return "NaN"
-    return "Infinity" if value > 0 else "-Infinity"
+    """The JSON of a relevance; what JSON has no number for is written as Vespa does."""
+    if isfinite(value):
+        return orjson.dumps(value)
+    return b'"NaN"' if value != value else b'"Infinity"' if value > 0 else b'"-Infinity"'
 
 
 _TENSORS: Final = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_PASSTHROUGH_DATACLASS

@@ -19,7 +19,7 @@ from paperwasp.application.query_profiles import NO_QUERY_PROFILES, REFERENCE, Q
 from paperwasp.base.cache import Cache
 from paperwasp.container.search.parameters import full_name, value_setter
 from paperwasp.container.search.settings import RequestValues, Setter
-from paperwasp.query_languages.yql.lifting import Outline, Values, outline_of, value_of
+from paperwasp.query_languages.yql.lifting import Outline, outline_of, value_of
 
 Pairs = Sequence[tuple[str, str]]
 _YQL: Final = "yql"
@@ -118,7 +118,8 @@ class Shape(NamedTuple):
             setter(values, value)
         for place, setter in self.form.setters:
             setter(values, pairs[place][1])
-        values.slots = self._slots(values.given, names)
+        literals = [value_of(literal) for literal in self.literals] if self.literals else []
+        values.slots = [*literals, *[values.given[name] for name in names]]
         return values
 
     def written(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -127,10 +128,6 @@ class Shape(NamedTuple):
             return tuple(self.literals)
         given = {**self.filling, **dict(self.pairs)}
         return (*self.literals, *[given[name] for name in names])
-
-    def _slots(self, given: Mapping[str, str], names: Sequence[str]) -> Values:
-        literals = [value_of(literal) for literal in self.literals] if self.literals else []
-        return [*literals, *[given[name] for name in names]]
 
 
 def shape_of(pairs: Pairs, form: Form, accepted: str, profiles: QueryProfiles = NO_QUERY_PROFILES) -> Shape:
