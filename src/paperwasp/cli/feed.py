@@ -20,7 +20,7 @@ _ERRORS: Final = "When something goes wrong"
 
 
 def feed_formats(incomplete: str) -> list[str]:
-    """What a shell proposes for `--format`."""
+    """Complete the value of `--format` in a shell."""
     from paperwasp.client.sources.read import FORMATS
 
     return [name for name in FORMATS if name.startswith(incomplete)]

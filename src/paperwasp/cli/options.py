@@ -1,4 +1,4 @@
-"""What several commands share: their options, their help, and how errors about a package are shown."""
+"""The options and the help that several commands share, and how errors about a package are shown."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ _ACCESS: Final = "Who you are"
 
 
 def container_urls() -> list[str]:
-    """What a shell proposes for `--url`."""
+    """Complete the value of `--url` in a shell."""
     return [CONTAINER]
 
 
 def config_urls() -> list[str]:
-    """What a shell proposes for `--config-url`."""
+    """Complete the value of `--config-url` in a shell."""
     return [CONFIG]
 
 
@@ -183,7 +183,7 @@ def make_access(
     ca: Path | None,
     headers: list[str] | None = None,
 ) -> Access:
-    """What the options say about who asks. Errors: InvalidInput."""
+    """Return who asks, as the options say. Errors: InvalidInput."""
     from paperwasp.client.connection import Access, parse_headers
 
     return Access(token, parse_headers(headers or ()), certificate, private_key, ca)

@@ -13,7 +13,7 @@ from paperwasp.errors import InvalidInput
 
 
 def search_parameters(incomplete: str) -> list[str]:
-    """What a shell proposes for another parameter: the names of those that begin so."""
+    """Complete another parameter in a shell: return the names that begin so."""
     from paperwasp.container.search.parameters import PARAMETERS
 
     names = (name for names, *_ in PARAMETERS for name in names)
@@ -21,7 +21,7 @@ def search_parameters(incomplete: str) -> list[str]:
 
 
 def query_formats(incomplete: str) -> list[str]:
-    """What a shell proposes for `--format`."""
+    """Complete the value of `--format` in a shell."""
     from paperwasp.client.answers import FORMATS
 
     return [name for name in FORMATS if name.startswith(incomplete)]

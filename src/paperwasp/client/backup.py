@@ -85,7 +85,7 @@ def restore(backup: Path, directory: Path, *, replace: bool, check: Callable[[Pa
 
 
 def describe(manifest: Manifest) -> str:
-    """What a backup holds, for a line of output."""
+    """Describe the content of a backup in a line of output."""
     size = f"{manifest.size_bytes / 1e6:.1f} MB" if manifest.size_bytes >= 100_000 else f"{manifest.size_bytes} bytes"
     return f"{len(manifest.files)} files, {size}, of {manifest.created}"
 

@@ -18,7 +18,7 @@ from paperwasp.errors import InvalidInput, NotFound
 
 
 class Access(Struct, frozen=True):
-    """What goes with every request to a service."""
+    """The headers and certificates that go with every request to a service."""
 
     token: str | None = None
     """Sent as `Authorization: Bearer …`."""

@@ -41,7 +41,7 @@ from paperwasp.errors import FeedError, InvalidInput, PaperwaspError
 
 _ANSWERED: Final = "answered the handshake"
 _OF_TYPE: Final = compile_later(r"of type '(byte|int|long)'")
-"""What a service says of a text that is none of the field's whole numbers."""
+"""The message of a service about a text that is none of the field's whole numbers."""
 _TYPES: Final = {kind.value: kind for kind in OperationType}
 
 
@@ -70,7 +70,7 @@ class SendOptions(Struct, frozen=True):
 
 
 class Sent(NamedTuple):
-    """What came of one operation. `error` is None where it was done, or had a condition that did not hold."""
+    """The outcome of one operation. `error` is None where it was done, or had a condition that did not hold."""
 
     error: str | None
     is_met: bool = True
@@ -82,7 +82,7 @@ Done = Callable[[SourceOperation, Sent], None]
 
 
 class Sender(Protocol):
-    """What a feed needs of a client."""
+    """The part of a client that a feed needs."""
 
     def send(self, operation: SourceOperation, done: Done) -> None:
         """Sends an operation; waits while as many as may be are under way."""
@@ -142,7 +142,7 @@ class ClientSender:
 
 
 def _refusal(url: str, error: FeedError) -> PaperwaspError:
-    """What is wrong where no feed can begin: nobody answers, or the service wants nothing of us."""
+    """Return the error of a feed that cannot begin: nobody answers, or the service takes nothing from us."""
     if _ANSWERED in error.message:
         return InvalidInput(f"{url} takes no documents: {error.message}")
     return Unreachable(f"No answer from {url}: {error.message}. Is `paperwasp serve` running?")
@@ -178,7 +178,7 @@ _MEGABYTE: Final = 1_000_000
 
 
 class FeedPolicy(Struct, frozen=True):
-    """What happens when something goes wrong."""
+    """How a feed goes on when something goes wrong."""
 
     keep_going: bool = False
     """Whether reading goes on behind what cannot be read."""

@@ -129,7 +129,7 @@ class Objects(Struct, frozen=True):
 
 
 def objects_of(values: Sequence[Any], name: str) -> Objects | None:
-    """What objects, or lists of objects, are; their structs are named by `name`. None: no type holds them all."""
+    """Return the type of objects, or of lists of them; structs are named by `name`. None: no type holds them all."""
     if all(isinstance(value, Mapping) for value in values):
         return _struct(values, name) or _map(values)
     if not all(isinstance(value, list | tuple) for value in values):
@@ -219,7 +219,7 @@ _RESERVED: Final = RESERVED_NAMES | {"all", "documentid", "id", "relevance", "so
 
 
 class Use(Enum):
-    """What a field is for."""
+    """The purpose of a field."""
 
     TEXT = "found by its words"
     CATEGORY = "filtered and grouped by"
@@ -251,7 +251,7 @@ class Column(Struct, frozen=True):
     said_type: str
     """For `--field-type`, where texts of the file stand for something else; empty: they do not."""
     why: str
-    """What of the values speaks for the type, for a comment."""
+    """The values that speak for the type, for a comment."""
     example: str
     """One of the values."""
     missing: tuple[str, ...] = ()
@@ -261,7 +261,7 @@ class Column(Struct, frozen=True):
 
 
 class Guess(Struct, frozen=True):
-    """What the rows of a file are."""
+    """The fields of the rows of a file, as they are guessed."""
 
     columns: tuple[Column, ...]
     id: str
@@ -275,7 +275,7 @@ class Guess(Struct, frozen=True):
 
 
 def guess(sample: Sample, id_column: str | None) -> Guess:
-    """What the rows of a sample are. Errors: InvalidInput where the column that is said to be the id is not there."""
+    """Guess the fields of the rows of a sample. Errors: InvalidInput where the column named as the id is not there."""
     identity = _id_column(sample, id_column)
     taken: set[str] = set()
     named = [name for name in sample.columns if name != identity or _is_prose(sample, name)]
@@ -360,7 +360,7 @@ Found = tuple[str, Use, str, str]
 
 
 def _typed(values: Sequence[Any]) -> Found | None:
-    """What values that are not texts are, as JSON and Parquet have them."""
+    """Guess the type of values that are not texts, as JSON and Parquet have them."""
     if all(isinstance(value, bool) for value in values):
         return "bool", Use.CATEGORY, "", "true and false"
     if any(isinstance(value, str | bool | list | dict) for value in values):
@@ -376,7 +376,7 @@ def _typed(values: Sequence[Any]) -> Found | None:
 
 
 def _listed(values: Sequence[Any]) -> Found | None:
-    """What lists are: vectors, or arrays."""
+    """Guess the type of lists: vectors, or arrays."""
     if not all(isinstance(value, list | tuple) for value in values):
         return None
     elements = [element for value in values for element in value]
@@ -400,7 +400,7 @@ def _missing_of(values: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _with_missing(values: Sequence[Any]) -> Found | None:
-    """What values are without those that stand for none, where that makes another type of them than texts."""
+    """Guess the type of values without those that stand for none, where it is another than texts."""
     missing = _missing_of(values)
     present = [value for value in values if not (isinstance(value, str) and value.strip() in missing)]
     if not missing or not present or (found := _as_text(present)) is None:
@@ -411,7 +411,7 @@ def _with_missing(values: Sequence[Any]) -> Found | None:
 
 
 def _as_text(values: Sequence[Any]) -> Found | None:
-    """What texts stand for; values of several kinds are taken as texts."""
+    """Guess the type that texts stand for; values of several kinds are taken as texts."""
     if any(isinstance(value, list | tuple | dict) for value in values):
         return None
     texts = [value if isinstance(value, str) else orjson.dumps(value, default=str).decode() for value in values]

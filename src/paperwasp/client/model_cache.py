@@ -433,7 +433,7 @@ def add(source: Path, name: str, expected: str, console: Console) -> None:
 
 
 def _references(text: str) -> Iterator[tuple[str, str]]:
-    """What one argument of `fetch` asks for, as attribute and value."""
+    """Read one argument of `fetch`, as pairs of attribute and value."""
     if "://" in text:
         yield "url", text
     elif text in ADDRESSES and not Path(text).exists():

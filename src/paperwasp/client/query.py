@@ -78,7 +78,7 @@ class Answer(NamedTuple):
     content: dict[str, Any]
 
     def errors(self) -> list[str]:
-        """What went wrong, in words."""
+        """Return the errors of the answer, in words."""
         errors = self.content.get("root", {}).get("errors", ())
         found = [_describe_error(error) for error in errors]
         if self.status != 200 and not found:

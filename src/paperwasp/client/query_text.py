@@ -1,4 +1,4 @@
-"""What somebody types as a query: words to search for, or YQL."""
+"""A query as somebody types it: words to search for, or YQL."""
 
 from __future__ import annotations
 

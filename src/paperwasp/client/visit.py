@@ -69,7 +69,7 @@ class VisitOptions(Struct, frozen=True):
         return self.schema or self.selection
 
     def what(self) -> dict[str, object]:
-        """What a visit that goes on must have in common with the one that was interrupted."""
+        """The settings that a visit which goes on must share with the one that was interrupted."""
         return {
             "cluster": self.cluster,
             "selection": self.full_selection(),
@@ -355,7 +355,7 @@ class VisitOutput(Struct, frozen=True):
     path: Path
     """`-`: standard output."""
     continue_from: Path | None = None
-    """What an interrupted visit left: it goes on from there."""
+    """The state of an interrupted visit, from which this one goes on."""
 
     def check(self) -> None:
         """Errors: InvalidInput for an ending that says no format."""

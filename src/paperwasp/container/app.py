@@ -131,7 +131,7 @@ class ContainerApp:
         return self._answer_cbor(request) if mentions_cbor(request) else self._begin(request)
 
     def decoded_puts(self) -> DecodedPuts | None:
-        """What takes puts of this process that have no JSON; None: there is no application with documents here."""
+        """Takes puts of this process that have no JSON; None: there is no application with documents here."""
         running, interfaces = self.state.running, self._interfaces
         if running is None or interfaces is None or not running.container.document_api:
             return None

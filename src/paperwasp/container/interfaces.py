@@ -49,7 +49,7 @@ class Interfaces:
         self.content_metrics = ContentMetrics(messenger, address_of)
 
     def metrics(self) -> Iterator[Metric]:
-        """What waits here, and what is kept."""
+        """The metrics of queues and caches."""
         queue, cache = self.documents.queue, self.search.cache
         yield gauge("httpapi_queued_operations", len(queue))
         yield gauge("httpapi_queued_bytes", queue.size_bytes)

@@ -69,7 +69,7 @@ _DOCUMENT_KINDS: Final = ("put", "update", "remove", GET, *dict.fromkeys(_VISITS
 
 
 class ContainerMetrics(RequestMetrics):
-    """What a container has answered. The event loop adds; any thread reads."""
+    """Count the answers of a container. The event loop adds; any thread reads."""
 
     def __init__(self, environment: Environment = SYSTEM) -> None:
         super().__init__(kind_of, _REQUEST_TYPES, environment)

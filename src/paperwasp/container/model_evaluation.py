@@ -108,7 +108,7 @@ def _read_parameters(request: Request) -> Mapping[str, str]:
 
 
 def _described(model: EvaluatedModel, names: tuple[str, ...], url: str) -> Mapping[str, Any]:
-    """What there is to know of a model, or of the function of it that has these names. Errors: NoSuchThing."""
+    """Describe a model, or the function of it that has these names. Errors: NoSuchThing."""
     own = f"{url}{model.name}/"
     if not names:
         functions = [_function(function, function.name, own) for function in model.functions]
@@ -142,7 +142,7 @@ Outcome = bytes | Exception
 
 
 class _Evaluation(Struct, eq=False):
-    """What one request waits for."""
+    """A request that waits for its evaluation."""
 
     texts: Mapping[str, str]
     answer: asyncio.Future[bytes]
@@ -158,7 +158,7 @@ class EvaluationRuns:
         self.count = 0
         """Requests that wait, or are evaluated."""
         self.memory_bytes = limits.QUERY_MEMORY_BYTES
-        """What the tensors of one evaluation may take."""
+        """Bytes that the tensors of one evaluation may take."""
         self._waiting: dict[Function, deque[_Evaluation]] = {}
         self._taking = threading.Lock()
 
@@ -213,7 +213,7 @@ class EvaluationRuns:
 
 
 def outcomes_of(function: Function, requests: Sequence[Mapping[str, str]]) -> list[Outcome]:
-    """What is answered to each request, given its parameters. Errors: OutOfTime."""
+    """Evaluate a function for each request, given its parameters. Errors: OutOfTime."""
     bound = [_bind(function, texts) for texts in requests]
     results = iter(function.evaluate_all([each[0] for each in bound if not isinstance(each, PaperwaspError)]))
     return [each if isinstance(each, PaperwaspError) else _render(next(results), each[1]) for each in bound]

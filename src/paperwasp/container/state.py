@@ -76,7 +76,7 @@ class StateApi:
         self.content_metrics: ContentMetrics | None = None
         """There is one wherever an application is running."""
         self.interface_metrics: Callable[[], Iterable[Metric]] = tuple
-        """What the interfaces for documents, searches and models say of themselves."""
+        """The metrics of the interfaces for documents, searches and models."""
 
     def bind(self, router: Router) -> None:
         router.add("GET", "/", self.root)

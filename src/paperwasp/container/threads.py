@@ -28,7 +28,7 @@ class EmbeddingThreads(ThreadPool):
         super().__init__(name, threads)
         self._most = waiting
         self.waiting = 0
-        """What waits for a thread, or is done by one."""
+        """The work that waits for a thread, or is done by one."""
 
     async def run(self, work: Callable[_Given, _Made], *given: _Given.args, **named: _Given.kwargs) -> _Made:
         """Return what `work` returns, on a thread. Errors: those of `work`; Overload where too much waits."""

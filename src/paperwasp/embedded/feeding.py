@@ -209,7 +209,7 @@ def feed(
 
 
 class _Run:
-    """What is under way of one feed. Answers come while the loop is held, one at a time."""
+    """The operations of one feed that are under way. Answers come while the loop is held, one at a time."""
 
     def __init__(self, loop: LentLoop, window: Window, container: ContainerApp, report: Report | None) -> None:
         self.result = FeedResult()

@@ -21,7 +21,7 @@ _NON_FINITE: Final = frozenset(("NaN", "Infinity", "-Infinity"))
 
 
 class MissingLibrary(InvalidInput):
-    """What was asked for needs a library that is not installed."""
+    """A library that is needed is not installed."""
 
 
 def row_of(own: dict[str, Any], fields: Row) -> dict[str, Any]:

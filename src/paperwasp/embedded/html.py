@@ -145,7 +145,7 @@ Row = Mapping[str, Any]
 
 
 def framed(*parts: str) -> str:
-    """What a notebook shows, with its style."""
+    """Return HTML for a notebook, with its style."""
     return f'<div class="paperwasp">{_STYLE}{"".join(parts)}</div>'
 
 
@@ -209,7 +209,7 @@ def _explained(place: int, hit: Row) -> str:
 
 
 def _name(hit: Row) -> str:
-    """What people know the hit by."""
+    """Return the field that people know the hit by."""
     fields = hit.get("fields", {})
     identity = str(fields.get("documentid") or hit.get("id", ""))
     if not identity.startswith("index:"):

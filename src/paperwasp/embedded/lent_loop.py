@@ -282,7 +282,7 @@ async def _give_settled(begun: Begun, take: Take) -> None:
 
 
 class Box:
-    """What a request is answered, for one thread that waits. All but `wait` and `taken` runs while the loop is held."""
+    """The answer to a request, for one thread that waits. All but `wait` and `taken` runs while the loop is held."""
 
     __slots__ = ("_lock", "_take", "given")
 

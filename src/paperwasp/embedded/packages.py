@@ -28,7 +28,7 @@ _SERVICES: Final = """<services version="1.0">
 
 @runtime_checkable
 class Zippable(Protocol):
-    """What makes its own archive, as pyvespa's `ApplicationPackage` does."""
+    """A package that makes its own archive, as pyvespa's `ApplicationPackage` does."""
 
     def to_zip(self) -> io.BytesIO: ...
 

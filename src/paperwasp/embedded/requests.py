@@ -1,4 +1,4 @@
-"""What is asked of the service, as the requests that HTTP would bring; and what is wrong with an answer."""
+"""Requests to the service, as HTTP would bring them; and the errors of its answers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RequestFailed(PaperwaspError):
 
 
 class HasFields:
-    """What has fields is a mapping to look at: `document["title"]`, `"title" in hit`, `dict(hit)`."""
+    """A mapping of its fields, to look at: `document["title"]`, `"title" in hit`, `dict(hit)`."""
 
     __slots__ = ()
 
@@ -147,7 +147,7 @@ def refuse_failure(response: Response) -> Any:
 
 
 def _message(content: Any) -> str:
-    """What a refusal says in any of the forms of the interfaces."""
+    """Return the message of a refusal, in any of the forms of the interfaces."""
     if not isinstance(content, dict):
         return str(content)[:_SHOWN_CHARACTERS]
     errors = content.get("root", {}).get("errors", ())

@@ -1,4 +1,4 @@
-"""What queries and visits found, as objects, frames, and tables to look at."""
+"""Results of queries and visits, as objects, frames, and tables to look at."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class GroupTable(Struct, frozen=True):
     """The groups of one list, with those within them. A row is an innermost group, or one that has outputs."""
 
     name: str
-    """What the groups are of, as the query names it."""
+    """The expression that the groups are of, as the query names it."""
     rows: tuple[Mapping[str, Any], ...]
     """By column: the value of each level by what it groups by, then the outputs."""
 
@@ -69,7 +69,7 @@ def _is_list(child: Json) -> bool:
 
 
 def _value(group: Json) -> Any:
-    """What identifies the group; the bounds of one that is a range."""
+    """Return the value that identifies the group; the bounds of one that is a range."""
     if "limits" in group:
         return f"{group['limits']['from']} … {group['limits']['to']}"
     return group.get("value")
@@ -134,7 +134,7 @@ class QueryResult:
 
     @cached_property
     def problems(self) -> list[SearchProblem]:
-        """What is wrong with an answer that is not complete; most often nothing."""
+        """The errors of an answer that is not complete; most often none."""
         errors = self.root.get("errors", ())
         return [SearchProblem(each["code"], each["summary"], each.get("message", "")) for each in errors]
 

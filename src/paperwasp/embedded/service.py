@@ -226,7 +226,7 @@ class Service:
         self.loop.refuse_copy()
 
     def container(self, cluster: str | None = None) -> ContainerApp:
-        """What answers the requests to a container cluster; None: the first one. Errors: NotFound, Closed."""
+        """Return the handler of requests to a container cluster; None: the first one. Errors: NotFound, Closed."""
         self._check_open()
         found = self._running.containers.app_of(str(_APPLICATION), cluster)
         if found is None:

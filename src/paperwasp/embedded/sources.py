@@ -1,4 +1,4 @@
-"""What is fed, as people have it in Python: operations, rows, frames, tables and files, each made into operations.
+"""Sources of a feed, as people have them in Python: operations, rows, frames, tables and files become operations.
 
 Rows become documents by the same mapping as those of files (`client/sources`).
 """

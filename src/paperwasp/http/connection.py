@@ -45,7 +45,7 @@ _NOT_SENT_LOW_WATER: Final[int | None] = getattr(socket, "TCP_NOTSENT_LOWAT", No
 
 
 class Line(Protocol):
-    """What a connection asks of the protocol on it."""
+    """The protocol on a connection, as that calls it."""
 
     def receive(self, data: bytes) -> None:
         """More has come."""
@@ -150,7 +150,7 @@ class Connection(asyncio.BufferedProtocol):
         """The transport of the socket: over TLS another than `transport`."""
         self.line: Line | None = None
         self._begin = b""
-        """What came before the protocol was known."""
+        """The bytes that came before the protocol was known."""
         self.since = monotonic()
         """When the connection began, or its last answer was ready, or the head of the next request began to come."""
         self.has_asked = False

@@ -22,7 +22,7 @@ from paperwasp import limits
 
 
 class Watched(Protocol):
-    """What the choice needs to know of a connection."""
+    """A connection, as far as the choice needs to know it."""
 
     address: str
     has_asked: bool

@@ -61,7 +61,7 @@ _LOG: Final = logging.getLogger("paperwasp.http")
 
 
 class PortContext(Struct, eq=False):
-    """What the connections of one port have in common."""
+    """The state that the connections of one port share."""
 
     handler: Handler
     error_response: ErrorResponse
@@ -82,7 +82,7 @@ class PortContext(Struct, eq=False):
     became_idle: asyncio.Event = field(default_factory=asyncio.Event)
     """Set whenever nothing runs any more."""
     together: Batches | None = None
-    """What is done with requests that come together; None: nothing else than with others."""
+    """Takes requests that come together; None: they are handled as all others."""
     batches: PortBatches | None = None
 
     def __post_init__(self) -> None:
@@ -461,7 +461,7 @@ class Exchange:
         self.line.break_off(self)
 
     def go_on(self) -> None:
-        """What was written has left: the next chunk may be made."""
+        """The last chunk has left: the next one may be made."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 

@@ -106,7 +106,7 @@ class Head(NamedTuple):
 
 
 class Reader:
-    """What one client sends. `feed` it, then ask for a head, then for its body until that is over, then for a head."""
+    """The bytes of a client. `feed` it, then ask for a head, for its body until that is over, then for a head."""
 
     __slots__ = ("_at", "_body", "_data", "_seen")
 
@@ -177,7 +177,7 @@ class Reader:
         return _head(method.decode(), target, fields, is_old)
 
     def _await_body(self, length_bytes: int, end: int) -> None:
-        """What comes next is the body of the head that ends there."""
+        """Begin to read the body behind the head that ends there."""
         if length_bytes:
             self._body = _Counted(length_bytes) if length_bytes > 0 else _Chunked()
         self._at, self._seen = end + 4, 0
@@ -202,7 +202,7 @@ class Reader:
         return self._body is None
 
     def read_body(self) -> bytes:
-        """What has come of the body since the last time; of many small chunks only some. Errors: BrokenRequest."""
+        """Take what has come of the body since the last time; of many small chunks only some. Errors: BrokenRequest."""
         body = self._body
         if body is None:
             return b""

@@ -1,4 +1,4 @@
-"""What a connection of HTTP/1.1 has to write, until it goes out in one write.
+"""The bytes that a connection of HTTP/1.1 has to write, until they go out in one write.
 
 Everything here runs on the event loop.
 """
@@ -19,7 +19,7 @@ class Output:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.parts: list[bytes] = []
-        """What is to be written. The line looks here itself, since a call for nothing would be made for each answer."""
+        """Bytes to be written. The line looks here itself, since a call for nothing would be made for each answer."""
         self._body_bytes = 0
         """Of bodies in it."""
 

@@ -1,4 +1,4 @@
-"""What a connection of HTTP/1.1 waits for.
+"""The states of a connection of HTTP/1.1, by what it waits for.
 
 state      what it waits for                                          then
 HEAD       the head of a request                                      BODY, or ANSWER where there is no body
@@ -14,7 +14,7 @@ from enum import Enum, auto
 
 
 class State(Enum):
-    """What a connection waits for."""
+    """The state of a connection, by what it waits for."""
 
     HEAD = auto()
     BODY = auto()

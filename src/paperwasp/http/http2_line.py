@@ -215,7 +215,7 @@ class Http2Line:
             batches.add(self, event)
 
     def _begin_batched(self) -> None:
-        """What comes now is begun behind what has come before."""
+        """Begin the requests that were gathered, so that others come behind them."""
         if (batches := self._connection.context.batches) is not None:
             batches.begin_all()
 

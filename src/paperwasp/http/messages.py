@@ -94,7 +94,7 @@ class Response(Struct, frozen=True):
     content_type: str = JSON
     headers: Mapping[str, str] = field(default_factory=lambda: _NO_HEADERS)
     about: object = None
-    """What the handler tells observers of the answer beside it; nothing of it is sent."""
+    """Facts about the answer for observers; nothing of it is sent."""
 
 
 class StreamedResponse(Struct, frozen=True):

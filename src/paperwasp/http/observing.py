@@ -1,4 +1,4 @@
-"""What observers of answers learn beside the request and its answer."""
+"""Facts for observers of answers, beside the request and its answer."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class PendingAnswer:
 
 
 Begun = Answer | PendingAnswer | Coroutine[Any, Any, Answer | PendingAnswer]
-"""What a handler has begun: the answer, one that is still to come, or what is to be run for it."""
+"""The answer, one that is still to come, or a coroutine to be run for it."""
 
 
 async def settled(begun: Begun) -> Answer:

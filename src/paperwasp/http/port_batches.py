@@ -39,7 +39,7 @@ _LOG: Final = logging.getLogger("paperwasp.http")
 
 
 class Port(Protocol):
-    """What the connections of the port have in common: an `exchange.PortContext`."""
+    """The state that the connections of the port share: an `exchange.PortContext`."""
 
     @property
     def loop(self) -> AbstractEventLoop: ...
@@ -137,7 +137,7 @@ class _Run:
 
 
 class _Begun(NamedTuple):
-    """What the handler has taken of a batch."""
+    """The requests of a batch that the handler has taken."""
 
     lines: list[GatheredLine]
     held_bytes: int
@@ -153,13 +153,13 @@ class PortBatches:
         self.start: Final = batches.start
         self.reader: Final = FeedReader(port.loop, port.traffic, self._add_read)
         self._runs: list[_Run] = []
-        """What was added and is not begun, in the order in which it came."""
+        """The requests that are not begun, in the order in which they came."""
         self._count = 0
         """Of the requests in it."""
         self._is_due = False
         """Whether it will be begun in the next round of the event loop."""
         self._timer: TimerHandle | None = None
-        """What begins it at the latest, where it is gathered."""
+        """The timer that begins it at the latest, where it is gathered."""
         self._under_way: dict[RequestBatch, _Begun] = {}
         self._succeeded: list[RequestBatch] = []
         """Those with successes that are not sent yet."""

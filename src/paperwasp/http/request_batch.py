@@ -81,12 +81,12 @@ class RequestBatch:
         """`since_ns`: when the first of them came, by the monotonic clock."""
         self._port = port
         self.head: Final = head
-        """What they have in common: its path ends with a slash, and it has no body; no header says how long one is. The
+        """The head that they share: its path ends with a slash, and it has no body; no header says how long one is. The
         client's address and certificate are not in it."""
         self.lines: Final = lines
         self.streams: Final = streams
         self.names: Final = names
-        """What stands behind that path, as it came."""
+        """The rest of each path behind that of the head, as it came."""
         self.bodies: Final = bodies
         """None of them empty; inflated. The first requests have one here; those behind them cannot be taken."""
         self.received_bytes: Final = received_bytes
@@ -149,7 +149,7 @@ class RequestBatch:
 
 
 class Batches(Struct, frozen=True):
-    """What a port does with requests that come together."""
+    """Takes the requests of a port that come together."""
 
     start: str
     """How their paths begin."""

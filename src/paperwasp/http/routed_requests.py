@@ -39,12 +39,12 @@ _HEAD_END: Final = b"\r\n\r\n"
 
 
 class Answers(Protocol):
-    """What the core does not do for the requests of a route: `container.search.text_routes.RouteAnswers`."""
+    """The part of a route's requests that the core leaves to Python: `container.search.text_routes.RouteAnswers`."""
 
     request: Request
     """The one that the route was found for: others have another text, or vector."""
     shown: Response
-    """What is the same of all answers that the core writes: status and content type."""
+    """The status and content type of all answers that the core writes."""
     documents: int
     """Those that are searched."""
     note_waiting: Callable[[bool], None]
@@ -54,7 +54,7 @@ class Answers(Protocol):
         """So many answers were written."""
 
     def about(self, routed: _core.RoutedText) -> object:
-        """What an answer is about, as in `Response.about`."""
+        """The facts of an answer, as in `Response.about`."""
 
     def begin(self, request: Request, routed: _core.RoutedText) -> Begun:
         """Begins to answer a request that the core has not answered."""
@@ -74,7 +74,7 @@ class WatchedLine(Protocol):
     """A connection whose socket the core reads: `http.watch.Watch`."""
 
     def receive_watched(self, came: bytes | _core.RoutedText | None) -> None:
-        """What has come: bytes, or a request that was answered (`is_here`), or is being; None: the socket is read no
+        """Receive bytes, or a request that was answered (`is_here`), or is being; None: the socket is read no
         more, and says why to whoever reads it next. It must not raise."""
 
 

@@ -28,9 +28,9 @@ class ServerConnection(ssl.SSLObject):
     """The TLS of one connection."""
 
     incoming: ssl.MemoryBIO
-    """What the client has sent and is not read yet. Set by `ServerContext`, as is `outgoing`."""
+    """Bytes that the client has sent and are not read yet. Set by `ServerContext`, as is `outgoing`."""
     outgoing: ssl.MemoryBIO
-    """What waits to be sent."""
+    """Bytes that wait to be sent."""
     _failure: ssl.SSLError | None = None
     """Why the handshake has failed; the alert that says so has been left in `outgoing`."""
     _dropped_bytes = 0

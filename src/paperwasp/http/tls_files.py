@@ -63,7 +63,7 @@ class PemFile(Struct, frozen=True):
 
 
 class TlsSettings(Struct, frozen=True):
-    """What a port speaks, and whom it believes."""
+    """The TLS that a port speaks, and the authorities that it believes."""
 
     certificate: PemFile
     """Of the server, and those between it and an authority."""

@@ -1,4 +1,4 @@
-"""What has gone over the connections of one port."""
+"""The bytes and connections of one port, counted."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ class Traffic(Struct):
     """All that were accepted."""
     open_connections: int = 0
     received_bytes: int = 0
-    """What was read from sockets: heads, bodies and frames, decrypted where there is TLS."""
+    """Bytes that were read from sockets: heads, bodies and frames, decrypted where there is TLS."""
     sent_bytes: int = 0
-    """What was written to them, as `received_bytes`."""
+    """Bytes that were written to them, as `received_bytes`."""

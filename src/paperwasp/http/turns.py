@@ -27,7 +27,7 @@ class Turns:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._waiting: dict[Callable[[], None], None] = {}
-        """What takes a connection's next requests, in the order of the line."""
+        """Functions that take a connection's next requests, in the order of the line."""
         self._is_due = False
         self.spent_seconds = 0.0
         """On the requests of this round."""

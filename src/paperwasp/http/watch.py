@@ -72,7 +72,7 @@ class Watch:
             connection.hold_reading(True)
 
     def expect_bytes(self) -> None:
-        """What comes next, after an answer, is for the line to read."""
+        """Leave the next request, after an answer, to the line to read."""
         if self._line is not None:
             self._expect(request=False)
 
@@ -91,7 +91,7 @@ class Watch:
         return not self.is_ending
 
     def receive_watched(self, came: bytes | _core.RoutedText | None) -> None:
-        """What the core has read: `WatchedLine`."""
+        """Take an event of the core: `WatchedLine`."""
         connection, line = self._connection, self._line
         if line is None:
             return

@@ -1,4 +1,4 @@
-"""What `paperwasp evaluate` and `paperwasp features` do: tables for a terminal, and training data."""
+"""The commands `paperwasp evaluate` and `paperwasp features`: tables for a terminal, and training data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _EXPLAINED_HITS: Final = 3
 
 
 class Asked(Struct, frozen=True):
-    """What is asked, and whom."""
+    """A measurement to be made: queries, judgments, and who is asked."""
 
     queries: Path
     judgments: Path
@@ -44,7 +44,7 @@ class Asked(Struct, frozen=True):
     id_field: str | None
 
     def to_parameters(self) -> dict[str, object]:
-        """What is asked with each query. Errors: InvalidInput for what is no `name=value`."""
+        """Return the parameters of each query. Errors: InvalidInput for what is no `name=value`."""
         asked: dict[str, object] = {"hits": self.hits, "timeout": _TIMEOUT}
         for text in self.parameters:
             name, is_pair, value = text.partition("=")

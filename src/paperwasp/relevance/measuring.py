@@ -175,7 +175,7 @@ class Change(Struct, frozen=True):
 
 
 class Evaluation(Struct, frozen=True):
-    """What came of it. The first ranking is what all others are compared with."""
+    """The measures of all rankings. All others are compared with the first one."""
 
     queries: Queries
     judged: Sequence[str]
@@ -228,7 +228,7 @@ class Evaluation(Struct, frozen=True):
         return Change(query, self.queries[query], *values, pairs)
 
     def relevance(self, query: str, document: str) -> int | None:
-        """What the judgments say; None: nothing."""
+        """The relevance by the judgments; None: they do not say."""
         return self.judgments[query].get(document)
 
     def to_json(self) -> dict[str, Any]:

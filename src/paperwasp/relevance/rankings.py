@@ -20,7 +20,8 @@ from paperwasp.relevance.collection import Queries
 
 @contextmanager
 def asking(url: str, application: Path | None, feed: Sequence[Path]) -> Iterator[Ask]:
-    """What asks queries: of the application, fed with these files, where one is given; else of the service at `url`.
+    """Return a function that asks queries: of the application, fed with these files, where one is given; else of
+    the service at `url`.
 
     Errors: InvalidInput for files that are refused; Unreachable; what is wrong with the application.
     """
@@ -43,7 +44,7 @@ def asking(url: str, application: Path | None, feed: Sequence[Path]) -> Iterator
 
 
 def ask_service(service: Service) -> Ask:
-    """What asks a service in this process."""
+    """Return a function that asks a service in this process."""
     return lambda parameters: _complete(service.query(dict(parameters)).json)
 
 
@@ -82,7 +83,7 @@ class Ask(Protocol):
 
 
 class Ranking(Struct, frozen=True):
-    """What is compared: a rank profile, or an expression, and whatever else is to be asked differently."""
+    """A ranking to be compared: a rank profile, or an expression, and other parameters of its queries."""
 
     name: str
     parameters: Mapping[str, object] = field(default_factory=dict)
@@ -102,7 +103,10 @@ Run = Mapping[str, Sequence[RankedDocument]]
 def notes_of(
     ask: Ask, queries: Queries, wanted: Sequence[str], ranking: Ranking, parameters: Mapping[str, object]
 ) -> list[str]:
-    """What the traces of the first queries all say of a ranking that cannot score. Errors: those of asking."""
+    """Return the message that the traces of all first queries have of a ranking that cannot score.
+
+    Errors: those of asking.
+    """
     asked = (
         {**parameters, **ranking.parameters, **_TRACED, "query": queries[query]} for query in wanted[:_TRACED_ONES]
     )

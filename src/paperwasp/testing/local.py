@@ -165,7 +165,7 @@ class VespaLocal:
 
     @staticmethod
     def from_container_name_or_id(name_or_id: str, output_file: IO[str] | None = None) -> VespaLocal:
-        """What has deployed an application of that name in this process. Errors: ValueError where none has."""
+        """Find the container of an application of that name in this process. Errors: ValueError where there is none."""
         container = find_container(name_or_id)
         if container is None:
             raise ValueError("The container does not exist.")
@@ -273,7 +273,7 @@ class VespaLocal:
         self._container().restart()
 
     def dump_vespa_log(self) -> None:
-        """What the service logs is in the log of this process."""
+        """Do nothing: the service logs to the log of this process."""
 
     def close(self) -> None:
         """Ends the service and forgets its documents, unless they are in a directory that was given."""
@@ -298,7 +298,7 @@ class VespaLocal:
         return f"VespaLocal{self._shown()}"
 
     def _shown(self) -> tuple[object, ...]:
-        """What two are compared by."""
+        """The value that two are compared by."""
         image = self.container_image.partition(":")[0]
         return self.url, self.local_port, self.container_name, self.container_id, self.container_memory, image
 

@@ -47,7 +47,7 @@ class Step(Struct, frozen=True):
     """The container cluster that is asked; None: the first one."""
     status: int = _OK
     template: Any = None
-    """What must be in the answer; None: whatever it is."""
+    """The content that the answer must have; None: whatever it is."""
 
     @property
     def is_external(self) -> bool:
@@ -134,7 +134,7 @@ class _Reader:
         return found
 
     def _resolved(self, given: Any, where: str) -> Any:
-        """What is given, or the content of the file that it names. Errors: BrokenTest."""
+        """Return the value, or the content of the file that it names. Errors: BrokenTest."""
         if not isinstance(given, str):
             return given
         name = PurePosixPath(given)
@@ -237,7 +237,7 @@ def run_test(service: Service, test: SuiteTest) -> Failure | None:
 
 
 def _wrong(step: Step, status: int, body: bytes, test: SuiteTest) -> tuple[str, str] | None:
-    """What is wrong with an answer, in short and in full."""
+    """Describe the difference of an answer, in short and in full."""
     if status != step.status:
         summary = "Unexpected status code"
         return f"{summary}: {status}", f"{summary}\nExpected: {step.status}\nActual:   {status}"
@@ -379,8 +379,8 @@ def run_suites(
 
 
 def _stages(application: Path, named: Sequence[Path]) -> Iterator[tuple[list[SuiteTest], list[SuiteTest]]]:
-    """What runs on one service each: the tests before an upgrade, and those after it. All files are read first, so that
-    a broken one is known before anything runs."""
+    """Yield the tests that run on one service each: those before an upgrade, and those after it. All files are
+    read first, so that a broken one is known before anything runs."""
     if named:
         yield [], [test for path in named for test in read_suite(path)]
         return

@@ -38,7 +38,7 @@ from paperwasp.limits.backup import BACKUP_ZSTD_LEVEL
 
 
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
-"""What a compressed archive begins with, whatever it is called."""
+"""The first bytes of a compressed archive, whatever it is called."""
 
 
 def read_backup(backup: Path, take: Take, note: Note = lambda _: None) -> Manifest:
@@ -103,7 +103,7 @@ def _read_folder(folder: Path, take: Take, note: Note) -> Manifest:
 
 @contextmanager
 def _inflated(file: IO[bytes], note: Note) -> Iterator[Readable]:
-    """What the archive holds, without its compression."""
+    """The content of the archive, without its compression."""
     start = file.read(len(_ZSTD))
     file.seek(0)
     noted = _Noted(file, note)
@@ -158,7 +158,7 @@ def check_destination(destination: Path) -> None:
 
 
 def _what_holds(destination: Path) -> str:
-    """What is in a folder that is not empty, for who would write a backup there."""
+    """Name the content of a folder that is not empty, for who would write a backup there."""
     if (destination / NAME).is_file():
         return "holds a whole backup already"
     if (destination / DATA).is_dir():

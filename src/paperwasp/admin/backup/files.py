@@ -96,7 +96,7 @@ def close_all(files: Sequence[SourceFile]) -> None:
 
 NAME: Final = "manifest.json"
 DATA: Final = "data/"
-"""What the names of all other members begin with."""
+"""The beginning of the names of all other members."""
 _FORMAT: Final = "paperwasp-backup"
 _VERSION: Final = 1
 _DIGEST: Final = compile_later("[0-9a-f]{64}")
@@ -272,7 +272,7 @@ def hashed(pieces: Iterable[bytes], end: Callable[[BackedUp], None], note: Note 
 
 
 def read_pieces(file: Readable) -> Iterator[bytes]:
-    """What is left of a file."""
+    """The rest of a file."""
     while piece := file.read(BACKUP_PIECE_BYTES):
         yield piece
 

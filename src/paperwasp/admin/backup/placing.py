@@ -24,7 +24,7 @@ RESTORING: Final = ".restoring"
 _RESTORED: Final = ".restored"
 _PLACING: Final = ".placing"
 KEPT: Final = frozenset({"lock", "logs"})
-"""What belongs to the directory, whatever data it holds."""
+"""Names that belong to the directory, whatever data it holds."""
 UNFINISHED: Final = (_RESTORED, _PLACING)
 """Of these there is one where a restore was broken off once it counted."""
 _STEPS: Final = frozenset({RESTORING, _RESTORED, _PLACING})
@@ -47,7 +47,7 @@ def holds_data(directory: Path) -> bool:
 
 
 def place(directory: Path, steps: Steps = _STEPS_OF_SYSTEM) -> None:
-    """What is in `.restoring`, synced, replaces what the data directory holds."""
+    """Replace the content of the data directory by that of `.restoring`, which is synced."""
     steps.rename(directory / RESTORING, directory / _RESTORED)
     steps.sync(directory)
     finish_restore(directory, steps)

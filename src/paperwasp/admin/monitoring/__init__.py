@@ -1,1 +1,1 @@
-"""What is measured while the service runs, and the forms in which monitoring reads it."""
+"""Measurements while the service runs, and the forms in which monitoring reads them."""

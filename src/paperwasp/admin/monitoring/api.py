@@ -74,7 +74,7 @@ def names_of(consumer: str) -> frozenset[str] | None:
 PROMETHEUS: Final = "text/plain; version=0.0.4"
 """The media type."""
 _SERVICES: Final = {"content.": "vespa.searchnode", "cluster-controller.": "vespa.container-clustercontroller"}
-"""What the name of a metric begins with → the service of Vespa that has it; all others are of the process's own."""
+"""Beginning of a metric's name → the service of Vespa that has it; all others are of the process's own."""
 
 _Values = dict[str, float]
 _Dimensions = tuple[tuple[str, str], ...]

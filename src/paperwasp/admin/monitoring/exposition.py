@@ -195,7 +195,7 @@ _BY_SHOWN_NAME: Final = {name.replace(".", "_").replace("-", "_"): text for name
 
 
 def described(shown: str) -> str:
-    """What the value of this name is, as Prometheus has it: of the metric, and the value's ending. "" for a metric that
+    """Describe the value of this name for Prometheus: its metric, and its ending. "" for a metric that
     has no text."""
     if shown.endswith("_status"):
         return "1 while the service is up"

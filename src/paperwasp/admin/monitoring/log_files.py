@@ -234,7 +234,7 @@ def service_of(record: logging.LogRecord) -> str:
 
 
 def formatter(form: LogFormat, host: str) -> logging.Formatter:
-    """What makes lines of that form."""
+    """Return the formatter that makes lines of that form."""
     if form == "json":
         return _JsonFormatter()
     return _VespaFormatter(host) if form == "vespa" else logging.Formatter(_TEXT)

@@ -151,7 +151,7 @@ class Latencies(Numbers):
         return {**shown, **{f"{percent}percentile": self.percentile(percent) for percent in PERCENTILES}}
 
     def percentile(self, percent: float) -> float:
-        """What that share of the recent values does not exceed, in milliseconds, as exactly as its bucket is wide."""
+        """The bound of that share of the recent values, in milliseconds, as exactly as its bucket is wide."""
         recent = [now - then for now, then in zip(self.buckets, self._buckets_earlier, strict=True)]
         wanted = sum(recent) * percent / 100
         least = 0.0

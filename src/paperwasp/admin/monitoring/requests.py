@@ -61,7 +61,7 @@ class Answers(Latencies):
 
 
 class RequestMetrics:
-    """What was answered on a port, or on all ports of a container. The event loop adds; any thread reads."""
+    """Count the answers on a port, or on all ports of a container. The event loop adds; any thread reads."""
 
     def __init__(
         self, kind_of: Callable[[Request], str], request_types: Mapping[str, str], environment: Environment
@@ -70,7 +70,7 @@ class RequestMetrics:
         it is not that of the method."""
         self.windows = Windows(environment)
         self.ports: dict[int, Traffic] = {}
-        """What goes over the connections of each port. Any thread changes it."""
+        """The traffic over the connections of each port. Any thread changes it."""
         self._kind_of = kind_of
         self._request_types = request_types
         self._answers: dict[Key, Answers] = {}

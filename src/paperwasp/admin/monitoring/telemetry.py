@@ -62,7 +62,7 @@ _Entry = tuple[int, int, int, str, str, str, str, str, int, int, int, str | None
 
 
 class Reading(Struct, frozen=True):
-    """What one part of the service measures, at one moment."""
+    """The measurements of one part of the service, at one moment."""
 
     attributes: Mapping[str, str]
     """Which part it is."""

@@ -108,7 +108,7 @@ class AsyncFeedClient:
         return future
 
     def statistics(self) -> FeedStatistics:
-        """What was sent and answered, since the beginning or the last reset."""
+        """Count the requests that were sent and answered, since the beginning or the last reset."""
         return self._started().statistics()
 
     def reset_statistics(self) -> None:

@@ -126,7 +126,7 @@ class FeedClient:
         return future
 
     def statistics(self) -> FeedStatistics:
-        """What was sent and answered, since the beginning or the last reset."""
+        """Count the requests that were sent and answered, since the beginning or the last reset."""
         return self._call(self._engine.statistics)
 
     def reset_statistics(self) -> None:
@@ -207,7 +207,7 @@ class FeedClient:
         verified.result()
 
     def _call(self, function: Callable[[], _Found]) -> _Found:
-        """What a function gives on the event loop; here, if that has ended."""
+        """Return the result of a function, called on the event loop; here, if that has ended."""
         if not self._thread.is_alive() or threading.current_thread() is self._thread:
             return function()
         found: Future[_Found] = Future()

@@ -85,7 +85,7 @@ _DIGITS: Final = compile_later(rb"[0-9]{1,10}")
 
 
 class _Broken(Exception):
-    """What the server sent is no answer."""
+    """The server has sent something that is no answer."""
 
 
 class Http1Codec:
@@ -270,7 +270,7 @@ _MOST_UNREAD_BYTES: Final = 1 << 24
 
 
 class Listener(Protocol):
-    """What a line tells of what comes of its requests."""
+    """Told by a line of the outcomes of its requests."""
 
     def line_opened(self, line: Line) -> None: ...
     def line_closed(self, line: Line, reason: str) -> None: ...
@@ -419,7 +419,7 @@ _SPREAD: Final = 0.1
 
 
 class ClusterListener(Listener, Protocol):
-    """What a cluster tells, beside what its lines do."""
+    """Told by a cluster, too, whether it can be reached."""
 
     def unreachable(self, reason: str) -> None:
         """No endpoint has a connection, and none could be made."""

@@ -1,4 +1,4 @@
-"""What is sent when: the order of operations on one document, throttling, retries and the circuit breaker.
+"""Decides when each operation is sent: order on one document, throttling, retries and the circuit breaker.
 
 An accepted operation waits for the one before it on the same document, then in the queue for its turn. What fails and
 may be sent again waits a moment and goes to the end of the queue. Each operation is done exactly once, whatever servers

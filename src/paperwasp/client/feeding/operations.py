@@ -1,4 +1,4 @@
-"""What the feed client sends, what came of it, and how the caller's values become the one and the other.
+"""Operations and results of the feed client, and how the caller's values become the one and the other.
 
 Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html
 """
@@ -22,7 +22,7 @@ _PLAIN: Final = compile_later(r"[A-Za-z0-9._~-]+")
 
 
 class OperationType(enum.Enum):
-    """What is done to a document. The value is how a feed file names it."""
+    """Put, update or remove. The value is how a feed file names it."""
 
     PUT = "put"
     UPDATE = "update"
@@ -189,7 +189,7 @@ class Result(NamedTuple):
     outcome: Outcome
     message: str | None = None
     trace: list[Any] | None = None
-    """What the service tells of its work, with a `tracelevel` above 0."""
+    """The trace of the service, with a `tracelevel` above 0."""
 
 
 _OUTCOMES: Final = {200: Outcome.SUCCESS, 412: Outcome.CONDITION_NOT_MET}

@@ -35,7 +35,7 @@ _OLD_SERVER: Final = "Could not read document, no document?"
 """The message of servers that do not know `dryRun`, by which they say that all else is well."""
 
 Document = Mapping[str, Any] | str | bytes
-"""What the document API takes: an object with the member `fields`, or its JSON."""
+"""A body for the document API: an object with the member `fields`, or its JSON."""
 
 
 def make_operation(

@@ -52,7 +52,7 @@ GRACE_SECONDS: Final = 10.0
 
 
 class CircuitState(enum.Enum):
-    """What the breaker allows."""
+    """The states of a circuit breaker."""
 
     CLOSED = "closed"
     HALF_OPEN = "half-open"
@@ -60,7 +60,7 @@ class CircuitState(enum.Enum):
 
 
 class CircuitBreaker(Protocol):
-    """What the feed client wants of one. It is called on the client's event loop."""
+    """A circuit breaker. It is called on the client's event loop."""
 
     @property
     def state(self) -> CircuitState: ...
@@ -89,7 +89,7 @@ class GracePeriodBreaker:
         self._failing_since: float | None = None
         self._state = CircuitState.CLOSED
         self.first_failure: str | None = None
-        """What began the time without success."""
+        """The error that began the time without success."""
 
     @property
     def state(self) -> CircuitState:
@@ -219,7 +219,7 @@ class FeedSettings(Struct, frozen=True, kw_only=True):
 
 
 class FeedOptions(TypedDict, total=False):
-    """What both faces of the client take by name; all of it may be left out."""
+    """The arguments that both faces of the client take by name; all may be left out."""
 
     connections_per_endpoint: int
     """8 where it is left out."""

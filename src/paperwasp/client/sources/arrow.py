@@ -58,7 +58,7 @@ def column_values(column: Any, time_unit: str = "s") -> Sequence[Any]:
 
 
 def meaning_of(kind: Any) -> str:
-    """What a type says of values that `column_values` makes plain numbers or texts of; empty: nothing more."""
+    """Name the meaning of values that `column_values` makes plain numbers or texts of; empty: they have no other."""
     if is_type.is_dictionary(kind):
         return meaning_of(kind.value_type)
     return next((meaning for is_kind, meaning in _MEANINGS if is_kind(kind)), "")
@@ -365,10 +365,10 @@ def _each_id(texts: Iterator[str], columns: PlainColumns) -> Iterator[DocumentId
 
 _BATCH_ROWS: Final = 256
 _INDEX: Final = compile_later(r"__index_level_\d+__")
-"""What pandas names an index without a name: the numbers of rows, which are not a field."""
+"""The name that pandas gives an index without one: the numbers of rows, which are not a field."""
 _ARROW_FILE: Final = b"ARROW1"
 _DAMAGES: Final = (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError)
-"""What pyarrow raises for files that are damaged, also by sizes that they do not have."""
+"""The errors of pyarrow for damaged files, also for sizes that they do not have."""
 
 _Read = TypeVar("_Read")
 Report = Callable[[int, int], None]
@@ -460,7 +460,7 @@ def _read_batches(
     read: Callable[[Any, int], Iterator[_Read]],
     report: Callable[[int], None] = lambda done: None,
 ) -> Iterator[_Read | BadInput]:
-    """What `read` makes of each batch, and of how many rows come before it."""
+    """Read each batch by `read`, which is told how many rows come before it."""
     done = 0
     while True:
         try:

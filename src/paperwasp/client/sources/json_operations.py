@@ -121,7 +121,7 @@ class JsonValues:
                 return match.end() if match is not None else self._unended()
 
     def _unended(self) -> BadInput:
-        """What is wrong with an object whose end was not found: where the decoder stumbles, or its beginning."""
+        """Describe an object whose end was not found: where the decoder stumbles, or its beginning."""
         if len(self._text) - self._at > self._most_bytes:
             message = f"an operation of more than {self._most_bytes} bytes, or one whose brackets do not match"
         else:
@@ -201,7 +201,7 @@ _FIELDS_LAST: Final = compile_later(
     rb'"fields"\s*:\s*',
     re.DOTALL,
 )
-"""What stands before the fields, in the order in which nearly all files have it."""
+"""The text before the fields, in the order in which nearly all files have it."""
 _EXPECTED: Final = 'expected an object with "put", "update" or "remove"'
 
 

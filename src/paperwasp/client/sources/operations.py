@@ -1,4 +1,4 @@
-"""What readers of files share: opening them, the operations that they give, and what could not be read."""
+"""Common to readers of files: opening them, the operations that were read, and lines that could not be read."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ STANDARD_INPUT: Final = "-"
 OPERATION_BYTES: Final = 128 * 2**20
 """The longest operation, line or row of text that is read. Services take documents of up to 100 MiB."""
 DAMAGED: Final[tuple[type[Exception], ...]] = (isal_zlib.error, zstandard.ZstdError, EOFError, OSError)  # type: ignore[assignment]
-"""What reading a stream can raise."""
+"""The errors of reading a stream."""
 _CHUNK: Final = 1 << 16
 _BOM: Final = b"\xef\xbb\xbf"
 _OTHER_BOMS: Final = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}

@@ -62,7 +62,7 @@ class ReadOptions(Struct, frozen=True):
     """Says which fields take whole numbers; None: nobody does."""
 
     def mapping(self) -> RowMapping:
-        """What makes operations of rows."""
+        """Return the mapping that makes operations of rows."""
         return RowMapping(self.rows, self.type_of)
 
 
@@ -186,7 +186,7 @@ def read_delimited(
 
 
 def _delimiter_of(stream: io.BufferedReader) -> str:
-    """What is between the cells of the first line. Nothing of the stream is taken."""
+    """Find the character between the cells of the first line. Nothing of the stream is taken."""
     line = stream.peek(1).lstrip(b"\r\n").split(b"\n", 1)[0]
     bare = b"".join(line.split(b'"')[::2])
     most = max(_OTHER_DELIMITERS, key=bare.count)

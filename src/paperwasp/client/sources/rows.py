@@ -37,7 +37,7 @@ DATES: Final = "dates"
 TIMES_OF_DAY: Final = "times of day"
 DURATIONS: Final = "durations"
 BYTES: Final = "bytes"
-"""What types of Arrow say of columns whose values are plain numbers or texts in JSON."""
+"""The meaning, by their types in Arrow, of columns whose values are plain numbers or texts in JSON."""
 _NUMBER: Final = "#"
 _ALL: Final = "*"
 _AUTO: Final = "auto"
@@ -47,7 +47,7 @@ _ARGUMENTS: Final = {"--id": "id=", "--map": "columns=", "--schema": "schema="}
 
 
 class RowOptions(PartlyCompared, frozen=True):
-    """What the options of the command say about rows."""
+    """The options of the command that are about rows."""
 
     UNCOMPARED: ClassVar = frozenset({"numbers"})
 
@@ -183,7 +183,7 @@ class RowMapping:
         return fields
 
     def _field_type(self, document_id: DocumentId, name: str) -> str | None:
-        """What `TypeOf` says, unless the options say it."""
+        """Return the type of a field: by `TypeOf`, unless the options say it."""
         said = self._options.types.get(name, self._options.types.get(_ALL, _AUTO))
         if said != _AUTO:
             return said

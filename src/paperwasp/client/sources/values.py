@@ -1,5 +1,5 @@
-"""What the text of a cell and a value of Python stand for in JSON: numbers, dates in other forms than ISO 8601, whole
-numbers that a table holds as floats.
+"""The text of a cell, or a value of Python, becomes the JSON that it stands for: numbers, dates in other
+forms than ISO 8601, whole numbers that a table holds as floats.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _HALF_HOURS: Final = 12
 
 
 def date_reader(form: str) -> Callable[[str], datetime]:
-    """What reads texts of a form, in UTC; it raises ValueError for others. Errors: ValueError for what is no form."""
+    """Return a reader of texts of a form, in UTC; it raises ValueError for others. Errors: ValueError for no form."""
     parts = _PART.findall(form)
     if sorted("MM" if part == "Mon" else part for part in parts) != ["DD", "MM", "YYYY"]:
         raise ValueError(f"'{form}' has to say where day (DD), month (MM or Mon) and year (YYYY) are, each once")
@@ -302,7 +302,7 @@ _CONVERTERS: Final[dict[str, Convert]] = {
 _START: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _MISSING: Final = ("NAType", "NaTType")
-"""What pandas has where a value is missing."""
+"""The values by which pandas says that one is missing."""
 _OPTIONS: Final = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATETIME
 _INFINITIES: Final = {inf: "Infinity", -inf: "-Infinity"}
 
@@ -344,8 +344,8 @@ def _named(value: Any, plain: Callable[[Any], Any]) -> Any:
 
 
 def plain_value(time_unit: str) -> Callable[[Any], Any]:
-    """What makes JSON of a value: times are numbers of `time_unit` since 1970, rounded down, in UTC where they do not
-    say their zone. It raises TypeError for what is no value of a field."""
+    """Return a function that makes JSON of a value: times are numbers of `time_unit` since 1970, rounded down, in
+    UTC where they do not say their zone. It raises TypeError for what is no value of a field."""
     factor = TIME_UNITS[time_unit]
 
     def plain(value: Any) -> Any:

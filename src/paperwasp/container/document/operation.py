@@ -228,7 +228,7 @@ class _Alike:
         """Whether the last request of a batch had some: they are read one by one, and the next will have some."""
 
     def read_batch(self, names: list[str], bodies: list[bytes]) -> ChangesTogether | list[PlainCall | Call]:
-        """What is read of the first ones."""
+        """Read the first ones."""
         start = self._id_start
         if start and not self._has_vectors:
             changes = self._route.plain.read_changes(start, names, bodies, self._is_update)

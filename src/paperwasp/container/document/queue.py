@@ -71,7 +71,7 @@ class Asked:
         return 1
 
     def reply(self, answer: object) -> None:
-        """What the cluster has answered, or an error."""
+        """Give the answer of the cluster, or an error, to who waits for it."""
         if self._queue._length:
             self._queue.note_room()
         if not self.is_over:
@@ -126,7 +126,7 @@ class DocumentQueue:
     def __init__(self, messenger: Messenger) -> None:
         self._messenger = messenger
         self._gathered: dict[_LineKey, list[Asked]] = {}
-        """What is sent before the event loop waits for more, by address and kind of message."""
+        """Messages to be sent before the event loop waits for more, by address and kind."""
         self._lines: dict[_LineKey, deque[Asked]] = {}
         """By address and kind of message; only while something waits."""
         self._length = 0
@@ -172,7 +172,7 @@ class DocumentQueue:
             sent += last.add(changes, sizes_bytes, take, sent)
 
     def _gathered_in(self, key: _LineKey) -> list[Asked]:
-        """What has been gathered of a line, to which the caller adds."""
+        """Return the messages that have been gathered of a line, to which the caller adds."""
         if not self._gathered:
             asyncio.get_running_loop().call_soon(self._send_gathered)
         if (gathered := self._gathered.get(key)) is None:

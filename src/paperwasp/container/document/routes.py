@@ -68,7 +68,7 @@ class Route(Struct, frozen=True):
     type: DocumentType
     reader: DocumentReader
     plain: PlainFields
-    """What reads bodies of plain fields at once."""
+    """The kernel that reads bodies of plain fields at once."""
     targets: tuple[Target, ...]
     """None: the type is in no cluster."""
     is_selective: bool = False

@@ -78,7 +78,7 @@ class DocumentApi:
         self._plain_changes: PlainChanges | None = None
         self._many: ManyDocuments | None = None
         self.decoded_puts: DecodedPuts | None = None
-        """What takes puts that have no JSON; None: there is no application."""
+        """Takes puts that have no JSON; None: there is no application."""
 
     def configure(self, model: ApplicationModel | None, container: Container | None = None) -> None:
         """Serves the documents of `model` from now on, as the container says; None: there is no application."""

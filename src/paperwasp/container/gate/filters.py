@@ -77,7 +77,7 @@ class RequestFilters:
         self._waiting = 0
 
     def begin(self, request: Request, server: str, admitted: Callable[[Request], Begun]) -> Begun:
-        """What becomes of a request at the server of that id: what `admitted` begins, or what a filter answers."""
+        """Begin to answer a request at the server of that id: by `admitted`, or by the answer of a filter."""
         chain = self._requests.chain(request.raw_path, server)
         if chain is None and self._is_strict:
             return _REJECTED
@@ -144,7 +144,7 @@ class _Chosen(Generic[C]):
 
 
 def _with_fields(answers: Sequence[Cors], admitted: Callable[[Request], Begun], request: Request) -> Begun:
-    """What `admitted` begins, with what the filters of answers add to its head."""
+    """Begin the answer by `admitted`, with the header fields that the filters of answers add."""
     origin = request.headers.get("origin")
     begun = admitted(request)
     if origin is None:

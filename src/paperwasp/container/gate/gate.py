@@ -104,7 +104,7 @@ def _filters_of(running: Running) -> RequestFilters:
 
 
 class Accounts(Struct, frozen=True):
-    """What the containers of a service share."""
+    """The parts that the containers of a service share."""
 
     keys: KnownKeys
     refusals: Refusals

@@ -51,7 +51,7 @@ class AnswerCache:
 
     @property
     def size_bytes(self) -> int:
-        """What is kept, in bytes, about."""
+        """The bytes of all kept answers, about."""
         return self._answers.size
 
     def get(self, key: Key, config: object) -> CachedAnswer | None:

@@ -109,7 +109,7 @@ class PreparedQuery(Struct, frozen=True):
     deadline: Deadline
     """Without its time."""
     memory_bytes: int
-    """What ranking may take on a content node."""
+    """Bytes that ranking may take on a content node."""
     grouping: PreparedGrouping | None
     failure: Failing | None
     """The error that is raised if nothing else is wrong; None: there is none."""

@@ -99,7 +99,7 @@ class SearchConfig(Struct, frozen=True, eq=False, dict=True):
     allows_expressions: bool = True
     """Whether queries may bring ranking expressions."""
     query_memory_bytes: int = limits.QUERY_MEMORY_BYTES
-    """What ranking for one query may take."""
+    """Bytes that ranking for one query may take."""
     tags: Tags = HI_TAGS
     """How the words of queries are marked in bolded texts and teasers."""
     search_chains: tuple[str, ...] = ()

@@ -44,7 +44,7 @@ class GlobalRanking(Struct, frozen=True):
         return cls(phase, count, limit) if count > 0 else None
 
     def page(self, hits: int) -> GlobalPage:
-        """What a content node is sent that may rank the first `hits` itself."""
+        """The message to a content node that may rank the first `hits` itself."""
         return GlobalPage(hits, self.rank_score_drop_limit)
 
     def ranked(self, hits: Sequence[Hit]) -> list[Hit]:

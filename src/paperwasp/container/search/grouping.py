@@ -347,7 +347,7 @@ def _walk(expression: Expression) -> Iterator[Expression]:
 
 
 def time_zone_offset_seconds(name: str, now_seconds: float) -> int:
-    """What is added to UTC in a time zone. Names that Java does not know are GMT, as in Vespa."""
+    """The seconds to be added to UTC in a time zone. Names that Java does not know are GMT, as in Vespa."""
     if (match := _GMT.fullmatch(name)) is not None:
         sign, hours, minutes = match.groups()
         offset = int(hours) * 3600 + int(minutes or 0) * 60

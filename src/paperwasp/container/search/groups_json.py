@@ -25,7 +25,7 @@ Written = Sequence[bytes | None]
 """The JSON of each value; None where there is none to show."""
 _BLANKS: Final = "".join(map(chr, range(33)))
 _CUT_IN_URI: Final = compile_later(r"#|[\x00-\x20](?:\x00|\Z)")
-"""What an id is cut at, in texts with a NUL between each two of them."""
+"""The characters that an id is cut at, in texts with a NUL between each two of them."""
 
 
 def hits_in(groups: ShownGroups) -> Iterator[Any]:
@@ -84,7 +84,7 @@ def _null_or_head(ids: GroupIds, place: int) -> bytes:
 
 
 def _ids_json(ids: GroupIds, texts: Sequence[bytes]) -> Sequence[bytes]:
-    """What stands in ids behind the kind: as Vespa's URIs, they end before `#`, and not with a blank."""
+    """The part of ids behind the kind: as Vespa's URIs, they end before `#`, and not with a blank."""
     if ids.kind in BUCKETS:
         pairs = [f"{low}:{high}" for low, high in zip(ids.texts, ids.highs, strict=True)]
         return texts_json([_in_uri(pair) for pair in pairs])

@@ -131,7 +131,7 @@ class TextShape:
 
     @staticmethod
     def about(total_count: int, hits: int, documents: int, summary_ns: int) -> SearchFacts:
-        """What an answer is about, after all documents were searched."""
+        """The facts of an answer for monitoring, after all documents were searched."""
         return total_count, hits, Coverage(documents, 100, 1, 1), -1, summary_ns
 
     def _with_left(self, answer: TextAnswer) -> bytes:
@@ -268,7 +268,7 @@ class OwnValues(NamedTuple):
     """The values that each request has of its own."""
 
     text: str
-    """What a user has typed; empty: nothing."""
+    """As a user has typed it; empty: nothing."""
     vector: bytes = b""
     """A JSON array; empty: there is none."""
 
@@ -317,7 +317,7 @@ class KnownRequest(NamedTuple):
 
 
 class KnownRequests:
-    """What is known of the requests that came last, under one configuration. Runs on the event loop."""
+    """The known requests that came last, under one configuration. Runs on the event loop."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, KnownRequest] = {}
@@ -327,7 +327,7 @@ class KnownRequests:
         return len(self._known)
 
     def get(self, key: Hashable, config: object) -> KnownRequest | None:
-        """What is known of requests with this key."""
+        """Return the known request with this key."""
         if config is not self._config:
             self._known.clear()
             self._config = config
@@ -364,7 +364,7 @@ def cut_request(request: Request) -> CutRequest | None:
 
 
 def known_request(texts: TextShape, pairs: Pairs, shape: Shape, accepted: str, address: str) -> KnownRequest | None:
-    """What is known of a request of these parameters; None: more of it depends on its text."""
+    """Make a known request of one with these parameters; None: more of it depends on its text."""
     window, name = texts.window_of(pairs, shape), texts.name_of(pairs)
     if window is None or shape.form.repeats or texts.is_in_items(name, shape):
         return None

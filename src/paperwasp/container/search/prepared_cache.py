@@ -52,7 +52,7 @@ class PreparedCache:
 
     @property
     def size_bytes(self) -> int:
-        """What is kept, in bytes, about."""
+        """The bytes of all kept queries, about."""
         return self._entries.size
 
     def get(self, shape: Shape, config: object) -> CachedQuery | None:

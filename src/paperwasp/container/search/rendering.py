@@ -108,7 +108,7 @@ class SearchResult(Struct):
     tensor_form: str = "short"
     """The form of tensors among the features: one of `tensor.json_output.FORMS`."""
     encoding: str = ""
-    """What the request says of it, which XML is written in."""
+    """The encoding that the request names, which XML is written in."""
     groups: Sequence[tuple[str, ShownRoot]] = ()
     """The root group of each grouping statement beside the cluster that it came from."""
     is_sorted: bool = False

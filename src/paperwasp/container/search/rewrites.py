@@ -1,4 +1,4 @@
-"""What the tree of a query goes through once the user's text is in it, each a function chosen when the query is
+"""Rewrites of the tree of a query, once the user's text is in it, each a function chosen when the query is
 prepared: a query without a location has none that looks for one.
 
     added terms → literals → weakAnd.replace → recall → location → words → checks → significance

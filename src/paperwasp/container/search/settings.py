@@ -145,7 +145,7 @@ class Presentation(Struct):
     has_weighted_set_objects: bool = True
 
     def objects(self) -> Objects:
-        """What is shown as objects. XML knows none of the others."""
+        """The values that are shown as objects. XML knows none of the others."""
         if self.format in XML_FORMATS:
             return ALL_OBJECTS
         return Objects(self.has_map_objects, self.has_weighted_set_objects)

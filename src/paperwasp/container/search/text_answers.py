@@ -78,8 +78,8 @@ class TextAnswers:
 
 
 class TextReply:
-    """What the content cluster calls with what was found for a text: once, now or later, on any thread. It makes the
-    answer of the request of that."""
+    """The reply that the content cluster calls with the hits of a text: once, now or later, on any thread. It makes the
+    answer of the request of them."""
 
     __slots__ = ("_deadline_ns", "_generally", "_loop", "_pending", "_response", "_response_of", "_timer")
 

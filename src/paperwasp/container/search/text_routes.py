@@ -26,7 +26,7 @@ _SHOWN: Final = Response(200, b"", JSON_TYPE)
 
 
 class ClusterRoute(Protocol):
-    """What a content cluster has for the requests of a route: `roles.plan_runs.ClusterRoute`."""
+    """The route as a content cluster has it: `roles.plan_runs.ClusterRoute`."""
 
     @property
     def route(self) -> _core.TextRoute: ...
@@ -43,7 +43,7 @@ class ClusterRoute(Protocol):
 
 
 class RouteAnswers(Struct, eq=False):
-    """What the core does not do for the requests of a route: `http.routed_requests.Answers`."""
+    """The part of a route's requests that the core leaves to Python: `http.routed_requests.Answers`."""
 
     known: KnownRequest
     request: Request
@@ -68,7 +68,7 @@ class RouteAnswers(Struct, eq=False):
         self.cache.lookups += self.known.reads_cache * count
 
     def about(self, routed: _core.RoutedText) -> object:
-        """What an answer is about."""
+        """The facts of an answer for monitoring."""
         return self.known.texts.about(routed.total, routed.shown, self.documents, routed.writing_ns)
 
     def begin(self, request: Request, routed: _core.RoutedText) -> Begun:

@@ -151,7 +151,7 @@ def near_template(prepared: PreparedQuery, ready: ReadyQuery, written: tuple[str
 
 
 def _whole_of(statement: Item) -> tuple[Item, Sequence[Item]]:
-    """What the words of a statement are in, and the items beside that, all of which must match."""
+    """Return the item that the words of a statement are in, and the items beside it, all of which must match."""
     if not isinstance(statement, AndItem):
         return statement, ()
     children = statement.children
@@ -176,8 +176,8 @@ def _index_of(item: Item) -> str:
 
 
 def _parts_of(statement: Item, names_count: int) -> tuple[Item, tuple[ItemTemplate, ...]] | None:
-    """What the user's text stands in, alone or beside what is near, and what makes the items that must match besides;
-    None: the statement has more."""
+    """Return the item with the user's text, alone or beside what is near, and templates of the items that must match,
+    too; None: the statement has more."""
     children = statement.children if isinstance(statement, AndItem) else (statement,)
     mains = [child for child in children if _has_text(child)]
     others = [child for child in children if not _has_text(child)]
@@ -197,7 +197,7 @@ def _has_text(item: Item) -> bool:
 
 
 def _item_template(item: Item, names_count: int) -> ItemTemplate:
-    """What makes the item, given the literals as they are written and then the values of `names_count` parameters."""
+    """Return the template of an item, for literals as they are written, then the values of `names_count` parameters."""
     template = template_of(item)
     fill = template.fill
     if fill is None:

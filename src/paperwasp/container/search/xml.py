@@ -60,7 +60,7 @@ _MARKS: Final = (("&lt;hi&gt;", "<hi>"), ("&lt;/hi&gt;", "</hi>"), ("&lt;sep /&g
 
 
 class ShownTypes:
-    """What the schemas say of what summaries show."""
+    """The types of the fields that summaries show, by the schemas."""
 
     def __init__(self, schemas: Iterable[Schema] = ()) -> None:
         self._schemas = {schema.name: schema for schema in schemas}
