@@ -16,7 +16,7 @@ from paperwasp.document.tensor.value import Tensor, TensorBuilder
 from paperwasp.document.types import TensorFieldType
 from paperwasp.schema.model import AttributeSettings, Field, Hnsw, IndexSettings, Schema
 from paperwasp.storage.attributes import growable
-from paperwasp.storage.attributes.growable import write_arrays
+from paperwasp.storage.attributes.array_file import write_arrays
 from paperwasp.storage.attributes.tensor import TensorColumn, TensorView
 from paperwasp.storage.attributes.vector_graph import _checked_rows
 from tests.chance import SEED

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from paperwasp.errors import Corruption
-from paperwasp.storage.attributes.growable import read_arrays, write_arrays
+from paperwasp.storage.attributes.array_file import read_arrays, write_arrays
 
 ARRAYS: dict[str, np.ndarray] = {
     "values": np.arange(5, dtype=np.int32),

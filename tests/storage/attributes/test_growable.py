@@ -17,7 +17,8 @@ from paperwasp.document.tensor.value import Tensor, TensorBuilder
 from paperwasp.document.types import TensorFieldType
 from paperwasp.errors import NoSpace
 from paperwasp.storage.attributes import create_column, growable
-from paperwasp.storage.attributes.growable import GrowableArray, Large, read_arrays, write_arrays
+from paperwasp.storage.attributes.array_file import read_arrays, write_arrays
+from paperwasp.storage.attributes.growable import GrowableArray, Large
 from paperwasp.storage.attributes.rows import RowStore, places_of, rows_of
 
 BATCHES = st.lists(st.integers(0, 700), min_size=1, max_size=8)

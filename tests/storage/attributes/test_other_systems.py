@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from paperwasp.base import env
-from paperwasp.storage.attributes.growable import FilePlace, Reserved
+from paperwasp.storage.attributes.array_file import FilePlace
+from paperwasp.storage.attributes.growable import Reserved
 
 
 @pytest.fixture(autouse=True)

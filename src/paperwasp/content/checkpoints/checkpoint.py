@@ -36,8 +36,9 @@ from paperwasp.content.state.relayout import change_layout
 from paperwasp.coordination.disk import REAL_DISK
 from paperwasp.coordination.operation_log import Mark
 from paperwasp.errors import Corruption, InternalError, OtherVersion
+from paperwasp.storage.attributes.array_file import read_arrays, write_arrays
 from paperwasp.storage.attributes.column import Arrays, Frozen
-from paperwasp.storage.attributes.growable import GrowableArray, read_arrays, write_arrays
+from paperwasp.storage.attributes.growable import GrowableArray
 from paperwasp.storage.documents.document_store import DocumentStore, restore
 from paperwasp.storage.index.text_index import FrozenIndex, TextIndex
 from paperwasp.text.linguistics.versions import describe_changes, versions

@@ -36,7 +36,8 @@ from paperwasp.search.operators.word import fields_of
 from paperwasp.search.query_language import Scope, dotted_name
 from paperwasp.storage.attributes.distances import Distances, Found, GraphSearch, KernelGraph
 from paperwasp.storage.attributes.imported import ImportedView
-from paperwasp.storage.attributes.tensor import GraphView, TensorView
+from paperwasp.storage.attributes.tensor import TensorView
+from paperwasp.storage.attributes.vector_graph import GraphView
 
 _BLOCK_LIDS: Final = 65_536
 """Documents whose vectors are compared together."""

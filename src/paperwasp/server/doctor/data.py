@@ -34,7 +34,7 @@ from paperwasp.coordination.log_format import START, FileHeader, Mark, RawRecord
 from paperwasp.errors import Corruption, LogDamage, OtherVersion, PaperwaspError
 from paperwasp.server.doctor.findings import Area, Finding
 from paperwasp.server.roles.data_version import check_version
-from paperwasp.storage.attributes.growable import read_arrays
+from paperwasp.storage.attributes.array_file import read_arrays
 from paperwasp.storage.documents.document_store import DocumentStore, StoredForm
 from paperwasp.storage.index.files import check_file
 

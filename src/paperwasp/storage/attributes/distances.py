@@ -1,8 +1,12 @@
-"""How far vectors are from each other: the distance metrics of tensor attributes.
+"""Distances: the metrics of tensor attributes, and areas of the earth with the positions of a column in them.
 
 What the kernel computes orders vectors; of it a metric makes the distance and the closeness that people see.
 
-Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#distance-metric
+A circle on the earth is as round as Vespa's: distances along a parallel are shortened by the cosine of the latitude of
+its centre, and the rest is flat; it does not go around the back of the earth.
+
+Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#distance-metric,
+https://docs.vespa.ai/en/querying/geo-search.html
 """
 
 from __future__ import annotations
@@ -24,8 +28,8 @@ from paperwasp.storage.attributes.imported import ImportedView
 from paperwasp.storage.attributes.numeric import NumericView
 from paperwasp.storage.attributes.position import PositionView
 from paperwasp.storage.attributes.rows import ROW_LENGTH_BITS, Rows, places_of
-from paperwasp.storage.attributes.tensor import NO_LABEL, GraphView, TensorView
-from paperwasp.storage.attributes.vector_graph import METRICS
+from paperwasp.storage.attributes.tensor import NO_LABEL, TensorView
+from paperwasp.storage.attributes.vector_graph import METRICS, GraphView
 
 EARTH_RADIUS_KM: Final = 6371.0088
 """The mean one."""
@@ -34,7 +38,7 @@ Numbers = NDArray[np.float64]
 
 
 class GraphSearch(Struct, frozen=True):
-    """What is looked for in a graph: the arguments of `GraphView.search`."""
+    """A search of a graph: the arguments of `GraphView.search`."""
 
     count: int
     explore: int
@@ -78,7 +82,7 @@ class DistanceMetric(Struct, frozen=True):
     limit: Callable[[float, float], float]
     """The greatest that is computed where the distance is no more than a threshold."""
     is_product: bool = False
-    """Whether the closeness is the dot product itself: the greater the better, and not from 0 to 1."""
+    """True where the closeness is the dot product itself: the greater the better, and not from 0 to 1."""
 
     def closeness(self, computed: Numbers, norm: float) -> Numbers:
         """The raw score."""
@@ -152,7 +156,7 @@ class Distances:
 
     @property
     def graph(self) -> GraphView | None:
-        """What finds near vectors without comparing all; None where they all have to be, as those of parents."""
+        """The graph that finds near vectors; None where all have to be compared, as those of parents."""
         return None if self._imported is not None else self._column.graph
 
     @property
@@ -263,13 +267,7 @@ def _as_kept(query: Tensor, cell_type: str) -> NDArray[Any]:
     return np.ascontiguousarray(as_cells(cells, cell_type))
 
 
-# Areas of the earth, and the positions of a column that are in them.
-#
-# A circle is as round as Vespa's: distances along a parallel are shortened by the cosine of the latitude of its centre,
-# and the rest is flat; it does not go around the back of the earth.
-#
-# Vespa: https://docs.vespa.ai/en/querying/geo-search.html
-
+# Areas of the earth
 
 MILLIONTHS: Final = 1_000_000
 """The parts of a degree in which positions are kept."""
@@ -313,7 +311,7 @@ class Area(Struct, frozen=True):
 
     @property
     def has_center(self) -> bool:
-        """Whether it is around a place."""
+        """True where it is around a place."""
         return self.box == (_LEAST, _LEAST, _MOST, _MOST)
 
     def bitmap(self, view: PositionView, limit: int) -> Bitmap:

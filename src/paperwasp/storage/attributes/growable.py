@@ -4,8 +4,11 @@ A reader takes `array[:length]` and keeps it: growth copies into a new array and
 doubles, and what is not yet appended holds `fill`, so that rows can also be added by moving the length alone. Only
 the writer calls these.
 
-Large ones have address space for all that may come (`attributes.growable`): they stay where they are when they grow.
-What such a one had in a file is mapped, and not read before it is looked at.
+Large ones have address space for all that may come (`Reserved`), and stay where they are when they grow: pages come
+when they are written, huge ones where the system has them. Elements that such a one had in a file are mapped, and not
+read before they are looked at. A paged attribute is in a mapped file without a name: the system writes and drops its
+pages when it needs memory. Its disk space is taken before the pages are written, so that a full disk is an error and
+never a signal.
 """
 
 from __future__ import annotations
@@ -14,21 +17,18 @@ import ctypes
 import math
 import mmap
 import os
-import struct
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from tempfile import mkstemp
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from weakref import finalize
-from zlib import crc32
 
 import numpy as np
-import orjson
 from msgspec import Struct
 from numpy.typing import DTypeLike, NDArray
 
-from paperwasp.errors import Corruption, NoSpace
+from paperwasp.errors import NoSpace
+from paperwasp.storage.attributes.array_file import FilePlace
 
 _FIRST_CAPACITY: Final = 16
 """Little: a schema may have ten thousands of columns, and no documents yet."""
@@ -74,7 +74,7 @@ class GrowableArray:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether it has address space reserved, so that it does not move when it grows."""
+        """True where address space is reserved, so that it does not move when it grows."""
         return self._reserved is not None
 
     @property
@@ -161,14 +161,7 @@ def _make_filled(shape: tuple[int, ...], fill: Any, dtype: DTypeLike) -> NDArray
     return np.zeros(shape, dtype) if type(fill) is int and fill == 0 else np.full(shape, fill, dtype)
 
 
-# Memory for arrays that grow to any size and never move: address space is reserved, and pages come when written.
-#
-# Anonymous memory, in huge pages where the system has them, which may begin with a part of a file; or, for paged
-# attributes, a file without a name that is mapped, whose pages the system writes and drops when it needs memory. The
-# disk space of such a file is taken before its pages are written, so that a full disk is an error and never a signal.
-#
-# The writer's thread makes and enlarges these; readers hold arrays over them, which keep the memory.
-
+# Reserved memory
 
 RESERVED_BYTES: Final = 1 << 36
 """Address space for one array: 64 GB, of the 128 TB that a process has."""
@@ -190,15 +183,9 @@ _LIBRARY.mmap.argtypes = (
 )
 
 
-class FilePlace(NamedTuple):
-    """Where in a file an array begins. The file is never changed; it may lose its name."""
-
-    path: Path
-    offset: int
-
-
 class Reserved:
-    """A mapping of `size_bytes`, zeros at first. `allow` says how much of it may be written."""
+    """A mapping of `size_bytes`, zeros at first. `allow` says how much of it may be written. The writer's: readers hold
+    arrays over it, which keep the memory."""
 
     def __init__(self, size_bytes: int, folder: Path | None) -> None:
         """`folder`: where a paged array has its file; None: anonymous memory. Errors: OSError; NoSpace."""
@@ -259,71 +246,3 @@ def _take_space(file: int, offset: int, size_bytes: int) -> None:
     end = offset + size_bytes
     while offset < end:
         offset += os.pwrite(file, _ZEROS[: end - offset], offset)
-
-
-# Arrays in one checksummed file: how columns are saved. The format: docs/internals/formats/attributes.md.
-
-
-_MAGIC: Final = b"PWASPARR"
-_VERSION: Final = 1
-_START: Final = struct.Struct("<8sIII")
-_ALIGNMENT_BYTES: Final = 64
-
-
-def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Writes a new file, synced. (Its folder is not: whoever makes the folder known syncs it.)"""
-    blocks = {name: np.ascontiguousarray(values) for name, values in arrays.items()}
-    entries = [_describe(name, values) for name, values in blocks.items()]
-    header = orjson.dumps(entries)
-    with path.open("xb") as file:
-        file.write(_START.pack(_MAGIC, _VERSION, len(header), crc32(header)))
-        file.write(header)
-        for values in blocks.values():
-            file.write(bytes(-file.tell() % _ALIGNMENT_BYTES))
-            file.write(values.data if values.size else b"")
-        file.flush()
-        os.fsync(file.fileno())
-
-
-class FileArrays(dict[str, NDArray[Any]]):
-    """The arrays of a file by name, read-only, and where in it each is."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.places: dict[str, FilePlace] = {}
-
-
-def read_arrays(path: Path) -> FileArrays:
-    """The arrays of a file, read-only: the file is mapped as long as one of them is kept.
-
-    Errors: Corruption with file and offset; FileNotFoundError.
-    """
-    with path.open("rb") as file:
-        if os.fstat(file.fileno()).st_size < _START.size:
-            raise Corruption(f"{path}: offset 0: cut within its header")
-        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    magic, version, length, crc = _START.unpack_from(data)
-    header = data[_START.size : _START.size + length]
-    if (magic, version) != (_MAGIC, _VERSION) or crc != crc32(header):
-        raise Corruption(f"{path}: offset 0: a damaged header")
-    arrays = FileArrays()
-    offset = _START.size + length
-    for entry in orjson.loads(header):
-        offset += -offset % _ALIGNMENT_BYTES
-        arrays[entry["name"]] = _read(path, data[offset : offset + entry["size_bytes"]], entry, offset)
-        arrays.places[entry["name"]] = FilePlace(path, offset)
-        offset += entry["size_bytes"]
-    if offset != len(data):
-        raise Corruption(f"{path}: offset {offset}: {len(data) - offset} bytes too many")
-    return arrays
-
-
-def _describe(name: str, values: NDArray[Any]) -> dict[str, object]:
-    crc = crc32(values.data if values.size else b"")
-    return {"name": name, "dtype": values.dtype.str, "shape": values.shape, "size_bytes": values.nbytes, "crc": crc}
-
-
-def _read(path: Path, block: memoryview, entry: dict[str, Any], offset: int) -> NDArray[Any]:
-    if len(block) != entry["size_bytes"] or crc32(block) != entry["crc"]:
-        raise Corruption(f"{path}: offset {offset}: array '{entry['name']}' is damaged")
-    return np.frombuffer(block, np.dtype(entry["dtype"])).reshape(entry["shape"])

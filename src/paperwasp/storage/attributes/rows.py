@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from paperwasp.document.operations import Value
 from paperwasp.errors import InvalidInput
+from paperwasp.storage.attributes.array_file import FilePlace
 from paperwasp.storage.attributes.column import Column, Lids
-from paperwasp.storage.attributes.growable import FilePlace, GrowableArray
+from paperwasp.storage.attributes.growable import GrowableArray
 
 ROW_LENGTH_BITS: Final = 24
 """A row of an array column is `offset << 24 | length`."""

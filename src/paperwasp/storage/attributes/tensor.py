@@ -14,21 +14,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.core import _core
 from paperwasp.document.operations import Value
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import DTYPES, Tensor
-from paperwasp.storage.attributes.column import Arrays, Bitmap, Frozen, Lids, OpaqueView, are_many_spare, spare_of
+from paperwasp.storage.attributes.array_file import FileArrays
+from paperwasp.storage.attributes.column import Arrays, Frozen, Lids, OpaqueView, are_many_spare, spare_of
 from paperwasp.storage.attributes.dictionary import StringDictionary
-from paperwasp.storage.attributes.growable import FileArrays, GrowableArray, Large
+from paperwasp.storage.attributes.growable import GrowableArray, Large
 from paperwasp.storage.attributes.rows import RowColumn, Rows, RowStore, places_of, split
 from paperwasp.storage.attributes.string import checked_codes, used_codes
-from paperwasp.storage.attributes.vector_graph import NO_LABEL, GraphSettings, VectorGraph, Vectors
+from paperwasp.storage.attributes.vector_graph import NO_LABEL, GraphSettings, GraphView, VectorGraph, Vectors
 
 __all__ = ["NO_LABEL", "TensorColumn", "TensorView", "cells_at", "cells_of", "unset_tensors"]
 
@@ -236,20 +236,22 @@ class TensorColumn(RowColumn):
         cells = [self._convert_cells(value.cells) if value.labels else self._no_cells for value in there]
         return (
             np.array(lengths, np.uint64),
-            self._labels(there),
+            self._encode_labels(there),
             np.concatenate(cells or [self._no_cells[:0]]),
         )
 
-    def _labels(self, values: Sequence[Tensor]) -> NDArray[np.uint32]:
-        """The codes of the labels of all subspaces; without mapped dimensions each value has one, without labels."""
+    def _encode_labels(self, values: Sequence[Tensor]) -> NDArray[np.uint32]:
+        """Return the codes of the labels of all subspaces; without mapped dimensions each value has one, unlabeled."""
         if not self._type.mapped:
             return np.zeros((len(values), 0), np.uint32)
-        labels = [self._codes(value) if value.labels else self._no_labels for value in values]
-        return np.concatenate(labels or [self._no_labels[:0]])
-
-    def _codes(self, value: Tensor) -> NDArray[np.uint32]:
-        codes = self._dictionary.encode(list(chain.from_iterable(value.labels)))
-        return codes.reshape(len(value.labels), -1 if codes.size else 0)
+        labels = [self._no_labels[:0]]
+        for value in values:
+            if value.labels:
+                codes = self._dictionary.encode(list(chain.from_iterable(value.labels)))
+                labels.append(codes.reshape(len(value.labels), -1 if codes.size else 0))
+            else:
+                labels.append(self._no_labels)
+        return np.concatenate(labels)
 
     def _convert_cells(self, cells: NDArray[Any]) -> NDArray[Any]:
         if self._type.cell_type == _BFLOAT16:
@@ -271,7 +273,7 @@ def cells_at(kept: NDArray[Any], rows: Any, tensor_type: TensorType) -> NDArray[
 
 
 def _are_same(mine: Vectors, theirs: Vectors, lids: Lids) -> bool:
-    """Whether the elements of a column are those of these documents of another, in the same order."""
+    """Tell whether the elements of a column are those of these documents of another, in the same order."""
     places, lengths = places_of(theirs.rows_of(lids))
     rows = mine.rows_of(np.arange(len(lids), dtype=np.uint32))
     found, found_lengths = places_of(rows)
@@ -282,46 +284,3 @@ def _are_same(mine: Vectors, theirs: Vectors, lids: Lids) -> bool:
         if mine.cells[start : start + len(chunk)].tobytes() != theirs.cells[chunk].tobytes():
             return False
     return True
-
-
-# What readers know of a graph over the vectors of a tensor column.
-#
-# A node of the graph is an element of the column: its number is the place of its cells. The graph keeps no cells
-# itself.
-
-
-class GraphView(Protocol):
-    """Searches a graph beside the writer that changes it."""
-
-    def search(
-        self,
-        cells: NDArray[Any],
-        query: NDArray[Any],
-        count: int,
-        explore: int,
-        accept: Bitmap | None,
-        limit: int,
-        threshold: float,
-        filter_first: bool,
-        exploration: float,
-        slack: float,
-        end_ns: int = 0,
-    ) -> tuple[Lids, NDArray[np.float64], NDArray[np.uint32]]:
-        """Return the lids of about the `count` nearest documents, the distance of the nearest vector of each, and the
-        number of that node; the nearest first.
-
-        `cells`: (elements, cells of a vector), as the reader's view has them; nodes beyond its end are skipped, and so
-        are documents with lids from `limit` on. `query`: as `attributes.distances` makes it. `explore`: how many of the
-        nearest nodes are kept in sight, at least `count`. `accept`: the documents that may be found; None: all.
-        `threshold`: the greatest distance, as `core.distances` computes it. `filter_first`: whether distances are only
-        computed to nodes that `accept` has, once few of those near the query are; then `exploration`, from 0 to 1, says
-        how far beyond the neighbours of a node others are looked for. `slack`: how much farther than the last that is
-        kept in sight, as a share of its distance, nodes are still followed. `end_ns`: the moment on the monotonic clock
-        from which on only what was met until then is found; 0: there is none.
-        """
-        ...
-
-    def for_kernels(self, cells: NDArray[Any]) -> tuple[_core.Hnsw, NDArray[Any]] | None:
-        """Return the graph and the cells that it is of, for kernels that search it themselves; None where not all
-        vectors are in it."""
-        ...

@@ -17,7 +17,7 @@ Vespa: https://docs.vespa.ai/en/querying/approximate-nn-hnsw.html
 from __future__ import annotations
 
 import threading
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from msgspec import Struct
@@ -69,13 +69,13 @@ class GraphSettings(Struct, frozen=True):
         return METRICS.index(_KERNEL_METRICS.get(name, name))
 
     def numbers(self) -> tuple[int, ...]:
-        """What a graph depends on: of two with the same numbers one serves for the other."""
+        """Return the numbers that a graph depends on: of two with the same ones each serves for the other."""
         rule = (_PRODUCT_RULE,) if self.kernel_metric == METRICS.index("product") else ()
         return self.kernel_metric, self.max_links, self.explore_at_insert, *rule
 
 
 class Vectors(NamedTuple):
-    """What a column has at one moment: its rows, and the labels and cells of their elements."""
+    """The rows of a column at one moment, and the labels and cells of their elements."""
 
     rows: Rows
     labels: NDArray[np.uint32]
@@ -98,6 +98,43 @@ class Vectors(NamedTuple):
             there[there] = self.labels[starts[there], 0] != NO_LABEL
             rows[~there] = 0
         return rows
+
+
+class GraphView(Protocol):
+    """Searches a graph beside the writer that changes it."""
+
+    def search(
+        self,
+        cells: NDArray[Any],
+        query: NDArray[Any],
+        count: int,
+        explore: int,
+        accept: Bitmap | None,
+        limit: int,
+        threshold: float,
+        filter_first: bool,
+        exploration: float,
+        slack: float,
+        end_ns: int = 0,
+    ) -> tuple[Lids, NDArray[np.float64], NDArray[np.uint32]]:
+        """Return the lids of about the `count` nearest documents, the distance of the nearest vector of each, and the
+        number of that node; the nearest first.
+
+        `cells`: (elements, cells of a vector), as the reader's view has them; nodes beyond its end are skipped, and so
+        are documents with lids from `limit` on. `query`: as `attributes.distances` makes it. `explore`: how many of the
+        nearest nodes are kept in sight, at least `count`. `accept`: the documents that may be found; None: all.
+        `threshold`: the greatest distance, as `core.distances` computes it. `filter_first`: whether distances are only
+        computed to nodes that `accept` has, once few of those near the query are; then `exploration`, from 0 to 1, says
+        how far beyond the neighbours of a node others are looked for. `slack`: how much farther than the last that is
+        kept in sight, as a share of its distance, nodes are still followed. `end_ns`: the moment on the monotonic clock
+        from which on only what was met until then is found; 0: there is none.
+        """
+        ...
+
+    def for_kernels(self, cells: NDArray[Any]) -> tuple[_core.Hnsw, NDArray[Any]] | None:
+        """Return the graph and the cells that it is of, for kernels that search it themselves; None where not all
+        vectors are in it."""
+        ...
 
 
 class VectorGraphView:
@@ -131,8 +168,7 @@ class VectorGraphView:
         slack: float,
         end_ns: int = 0,
     ) -> tuple[Lids, NDArray[np.float64], Nodes]:
-        """The lids of about the `count` nearest documents, the distance of the nearest vector of each, and the number
-        of that node; the nearest first. The arguments are those of `_core.Hnsw`."""
+        """Return as `GraphView.search` does, documents with vectors that cannot be in the graph included."""
         cells = cells[: self._elements]
         if _can_be_near(query.reshape(1, -1)).all():
             lids = self._apart
@@ -149,8 +185,7 @@ class VectorGraphView:
         return _joined(found, self._compared(cells, query, lids, threshold), count)
 
     def for_kernels(self, cells: NDArray[Any]) -> tuple[_core.Hnsw, NDArray[Any]] | None:
-        """The graph and the cells that it is of, for kernels that search it themselves; None where not all vectors are
-        in it."""
+        """Return as `GraphView.for_kernels` does."""
         return None if len(self._apart) else (self._hnsw, cells[: self._elements])
 
     def _compared(
@@ -203,7 +238,7 @@ class VectorGraph:
         self._step = threading.Lock()
         """Held while a piece is built, and while what is built is saved."""
         self.is_built = True
-        """Whether readers see it."""
+        """True where readers see it."""
         self.numbering = 0
         """How often elements got other numbers."""
 
@@ -266,27 +301,18 @@ class VectorGraph:
         places, lengths = places_of(rows)
         order = np.argsort(places)
         nodes, owners = places[order].astype(np.uint32), np.repeat(lids, lengths)[order]
-        fit = self._fit(vectors.cells, nodes)
+        pieces = (nodes[start : start + _CHECKED_VECTORS] for start in range(0, len(nodes), _CHECKED_VECTORS))
+        fit = np.concatenate([np.zeros(0, np.bool_), *(_can_be_near(vectors.cells[piece]) for piece in pieces)])
         self._hnsw.add(vectors.cells, nodes[fit], owners[fit], self._threads(len(nodes)))
         self._hnsw.remove(vectors.cells, places_of(before)[0].astype(np.uint32))
         self._linked.array[lids] = rows
         if len(self._apart) or not fit.all():
-            self._note_apart(lids, np.unique(owners[~fit]))
+            self._apart = np.union1d(self._apart[~np.isin(self._apart, lids)], np.unique(owners[~fit]))
 
     def _threads(self, count: int) -> int:
         if not self.settings.multi_threaded:
             return 1
         return max(1, min(processors(), _MOST_THREADS, count // _LEAST_PER_THREAD))
-
-    def _fit(self, cells: NDArray[Any], nodes: Nodes) -> NDArray[np.bool_]:
-        """Which vectors can be in a graph."""
-        pieces = range(0, len(nodes), _CHECKED_VECTORS)
-        fit = [_can_be_near(cells[nodes[start : start + _CHECKED_VECTORS]]) for start in pieces]
-        return np.concatenate([np.zeros(0, np.bool_), *fit])
-
-    def _note_apart(self, lids: Lids, unfit: Lids) -> None:
-        """Of these documents just those that are unfit are apart."""
-        self._apart = np.union1d(self._apart[~np.isin(self._apart, lids)], unfit)
 
     # Other numbers of elements
 
@@ -301,7 +327,7 @@ class VectorGraph:
             self._linked = GrowableArray.of(linked)
 
     def is_fit(self, other: VectorGraph) -> bool:
-        """Whether it is whole and of the kind of another."""
+        """Tell whether it is whole and of the kind of another."""
         return self.is_built and not self._changed and self.settings.numbers() == other.settings.numbers()
 
     def take_over(self, other: VectorGraph, before: Vectors, lids: Lids, after: Vectors) -> None:
