@@ -27,7 +27,7 @@ from paperwasp.application.package_files import HOSTS_FILE, Hosts, check_files, 
 from paperwasp.application.preprocess import DeployProperties
 from paperwasp.application.query_profiles import parse_query_profiles
 from paperwasp.application.services import SERVICES_FILE, parse_services
-from paperwasp.application.services_model import Container, Content, ContentDocument, Mode, Services
+from paperwasp.application.services_model import Container, Content, Mode, Services
 from paperwasp.application.significance import check_significance
 from paperwasp.base.file_contents import size_of
 from paperwasp.base.patterns import compile_later
@@ -295,14 +295,15 @@ def _overrides(files: Mapping[str, bytes], now: date | None, findings: Findings)
 
 
 def _cluster(content: Content, schemas: Mapping[str, Schema]) -> ContentCluster:
+    """Join a cluster with its schemas, each with what the cluster says of it."""
     by_type = {schema.document.name: schema for schema in schemas.values()}
-    found = {document.type: _in_cluster(by_type[document.type], document) for document in content.documents}
+    found: dict[str, Schema] = {}
+    for document in content.documents:
+        schema = by_type[document.type]
+        if document.teasers != DEFAULT_TEASERS:
+            schema = replace(schema, teasers=document.teasers)
+        found[document.type] = schema
     return ContentCluster(content, MappingProxyType(found))
-
-
-def _in_cluster(schema: Schema, document: ContentDocument) -> Schema:
-    """The schema with what its cluster says of it."""
-    return schema if document.teasers == DEFAULT_TEASERS else replace(schema, teasers=document.teasers)
 
 
 def _join_errors(findings: Findings) -> str:
@@ -336,7 +337,10 @@ def check_references(
         _check_types(content, by_type, broken, findings)
         _check_parents(content, by_type, findings)
         _check_selections(content, by_type, findings)
-    _check_used(services.content_clusters, schemas, findings)
+    used = {name for cluster in services.content_clusters for name in cluster.document_types}
+    for name in sorted(schemas):
+        if schemas[name].document.name not in used:
+            findings.info(f"Schema '{name}' is in no content cluster")
     for schema in schemas.values():
         _check_schema_files(schema, files, findings)
     _check_component_files(services, files, findings)
@@ -378,13 +382,6 @@ def _check_parents(content: Content, by_type: Mapping[str, Schema], findings: Fi
                 findings.error(f"{problem} not in content cluster '{content.id}'", field.position)
             elif not parent.is_global:
                 findings.error(f"{problem} not global in content cluster '{content.id}'", field.position)
-
-
-def _check_used(clusters: Sequence[Content], schemas: Mapping[str, Schema], findings: Findings) -> None:
-    used = {name for cluster in clusters for name in cluster.document_types}
-    for name in sorted(schemas):
-        if schemas[name].document.name not in used:
-            findings.info(f"Schema '{name}' is in no content cluster")
 
 
 def _check_schema_files(schema: Schema, files: Mapping[str, bytes], findings: Findings) -> None:

@@ -294,8 +294,13 @@ class GrammarCheck(Struct, frozen=True):
         self._check_attributes(element, rule, quiet=quiet)
         if rule.is_open:
             return
-        self._check_text(element, rule)
-        self._check_missing(element, rule)
+        if rule.text is not None:
+            self._check_value(f"'{element.tag}'", element, element.text, rule.text)
+        elif element.text:
+            self.findings.error(f"text is not allowed here, in '{element.tag}'", element.position)
+        for tag in sorted(rule.required - {child.tag for child in element.children}):
+            message = f"element '{element.tag}' incomplete; missing required element '{tag}'"
+            self.findings.error(message, element.position)
         seen: set[str] = set()
         for child in element.children:
             if child.tag in rule.once & seen:
@@ -305,13 +310,10 @@ class GrammarCheck(Struct, frozen=True):
             if found is None:
                 self._unknown(f"element '{child.tag}'", element, child.tag, rule.children, child.position)
             else:
-                self._check_child(element, child, found, quiet=quiet)
-
-    def _check_child(self, element: Element, child: Element, rule: Rule, *, quiet: bool) -> None:
-        if not quiet and rule.use is not Use.USED:
-            self._tell(f"element '{child.tag}' in '{element.tag}'", rule.use, child.position, rule.why)
-        if rule.use is not Use.REFUSED:
-            self.check(child, rule, quiet=quiet or rule.use is not Use.USED)
+                if not quiet and found.use is not Use.USED:
+                    self._tell(f"element '{child.tag}' in '{element.tag}'", found.use, child.position, found.why)
+                if found.use is not Use.REFUSED:
+                    self.check(child, found, quiet=quiet or found.use is not Use.USED)
 
     def _rule_of_type(self, element: Element, rule: Rule) -> Rule:
         kind = element.attributes.get("type")
@@ -339,21 +341,10 @@ class GrammarCheck(Struct, frozen=True):
             if not quiet and rule.attributes[name].use is not Use.USED:
                 self._tell(f"attribute '{name}' of '{element.tag}'", rule.attributes[name].use, element.position, "")
 
-    def _check_text(self, element: Element, rule: Rule) -> None:
-        if rule.text is not None:
-            self._check_value(f"'{element.tag}'", element, element.text, rule.text)
-        elif element.text:
-            self.findings.error(f"text is not allowed here, in '{element.tag}'", element.position)
-
     def _check_value(self, what: str, element: Element, text: str, value: Value) -> None:
         if not value.accepts(text):
             shown = text if len(text) <= 100 else text[:100] + "…"
             message = f"value of {what} is invalid; must be {value.description}, not '{shown}'"
-            self.findings.error(message, element.position)
-
-    def _check_missing(self, element: Element, rule: Rule) -> None:
-        for tag in sorted(rule.required - {child.tag for child in element.children}):
-            message = f"element '{element.tag}' incomplete; missing required element '{tag}'"
             self.findings.error(message, element.position)
 
     def _unknown(self, what: str, element: Element, word: str, known: Mapping[str, object], position: Position) -> None:

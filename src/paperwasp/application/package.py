@@ -392,7 +392,8 @@ def find_package(path: Path) -> Path:
 
 def read_directory(folder: Path) -> ApplicationPackage:
     """Every file below `folder` that is not ignored. Links are followed only to files."""
-    ignored = _read_ignored(folder)
+    ignore_file = folder / IGNORE_FILE
+    ignored = parse_ignored(ignore_file.read_text(errors="replace") if ignore_file.is_file() else "")
     files: dict[str, bytes] = {}
     total_bytes = 0
     for path in _walk(folder, folder, ignored):
@@ -415,8 +416,3 @@ def _walk(root: Path, folder: Path, ignored: Ignored) -> Iterator[Path]:
             yield from _walk(root, path, ignored)
         elif path.is_file():
             yield path
-
-
-def _read_ignored(folder: Path) -> Ignored:
-    path = folder / IGNORE_FILE
-    return parse_ignored(path.read_text(errors="replace") if path.is_file() else "")

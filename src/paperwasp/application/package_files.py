@@ -137,7 +137,8 @@ def check_files(files: Mapping[str, bytes], findings: Findings) -> None:
     """Tells which files are where they cannot be, cannot work here, or are not executed yet."""
     for path in sorted(files):
         folder = _folder_of(path)
-        if folder is None or path.endswith(_UNHEEDED_SUFFIXES) or _is_python_component(path):
+        is_python = path.startswith("components/") and path.endswith(".py")
+        if folder is None or is_python or path.endswith(_UNHEEDED_SUFFIXES):
             continue
         if not path.endswith(folder.suffixes):
             problem = "File in application package with unknown extension"
@@ -146,10 +147,6 @@ def check_files(files: Mapping[str, bytes], findings: Findings) -> None:
             findings.add(Finding(f"{path}: {folder.message}", level=folder.level))
     if _DEPLOYMENT_FILE in files:
         _check_deployment(files[_DEPLOYMENT_FILE], findings)
-
-
-def _is_python_component(path: str) -> bool:
-    return path.startswith("components/") and path.endswith(".py")
 
 
 def _folder_of(path: str) -> _Folder | None:

@@ -136,7 +136,8 @@ def _free(server: HttpServer, container: Container, taken: dict[int, Container],
     if not server.port:
         return server
     owner = taken.setdefault(server.port, container)
-    if owner is container and not _earlier(server, container):
+    servers_before = container.servers[: container.servers.index(server)]
+    if owner is container and all(before.port != server.port for before in servers_before):
         return server
     problem = f"port {server.port} of server '{server.id}' in container '{container.id}' is taken by '{owner.id}'"
     hosts = _hosts(owner) & _hosts(container)
@@ -146,12 +147,6 @@ def _free(server: HttpServer, container: Container, taken: dict[int, Container],
         return server
     findings.warning(f"{problem}, since all hosts are one here; another port is chosen", server.position)
     return replace(server, port=None)
-
-
-def _earlier(server: HttpServer, container: Container) -> bool:
-    """Return whether the container has the port in a server before this one."""
-    before = container.servers[: container.servers.index(server)]
-    return any(other.port == server.port for other in before)
 
 
 def _hosts(container: Container) -> set[str]:

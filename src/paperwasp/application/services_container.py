@@ -173,19 +173,14 @@ def _read_chains(filtering: Element, kind: str, findings: Findings) -> tuple[Fil
 
 def _note_answers(filtering: Element, chains: Iterable[FilterChain], findings: Findings) -> None:
     """Of the filters of answers, Vespa's for other origins is executed."""
-    tags = ("filter", *_CHAINS)
-    elements = [each for tag in tags for each in (filtering.all(tag) if tag == "filter" else _members(filtering, tag))]
+    elements = [*filtering.all("filter")]
+    elements += [each for tag in _CHAINS for chain in filtering.all(tag) for each in chain.all("filter")]
     executed = {_id(each) for each in elements if each.attributes.get("class", _id(each)).partition(":")[0] == ANSWERS}
     for chain in chains:
         for name in chain.filters:
             if name not in executed:
                 message = f"filter '{name}' of response-chain '{chain.id}' is not executed yet"
                 findings.warning(f"{message}: of filters of answers, {ANSWERS} is", chain.position)
-
-
-def _members(filtering: Element, kind: str) -> Iterator[Element]:
-    for chain in filtering.all(kind):
-        yield from chain.all("filter")
 
 
 def _check_access_control(filtering: Element, findings: Findings) -> None:
@@ -239,8 +234,13 @@ class _Chains:
             return found or ()
         self._found[name] = None
         chain = self._elements[name]
-        ids = dict.fromkeys(each for parent in _inherited(chain) for each in self._of(parent, chain))
-        for excluded in _excluded(chain):
+        parents = chain.attributes.get("inherits", "").split()
+        exclusions = chain.attributes.get("excludes", "").split()
+        if (element := chain.first("inherits")) is not None:
+            parents += [each.text or _id(each) for each in element.all("chain")]
+            exclusions += [each.text or _id(each) for each in element.all("exclude")]
+        ids = dict.fromkeys(each for parent in parents for each in self._of(parent, chain))
+        for excluded in exclusions:
             ids.pop(excluded, None)
         found = tuple(dict.fromkeys((*ids, *(_id(each) for each in chain.all("filter")))))
         self._found[name] = found
@@ -255,28 +255,15 @@ class _Chains:
         return ()
 
 
-def _inherited(chain: Element) -> list[str]:
-    element = chain.first("inherits")
-    further = [each.text or _id(each) for each in element.all("chain")] if element is not None else []
-    return [*chain.attributes.get("inherits", "").split(), *further]
-
-
-def _excluded(chain: Element) -> list[str]:
-    element = chain.first("inherits")
-    further = [each.text or _id(each) for each in element.all("exclude")] if element is not None else []
-    return [*chain.attributes.get("excludes", "").split(), *further]
-
-
 def _note_order(chain: Element, findings: Findings) -> None:
-    ordered = [each for each in chain.all("filter") if _is_ordered(each)]
-    if ordered or chain.first("phase") is not None:
+    is_ordered = any(
+        name in each.attributes or each.first(name) is not None
+        for each in chain.all("filter")
+        for name in ("before", "after")
+    )
+    if is_ordered or chain.first("phase") is not None:
         message = f"the order of {chain.tag} '{_id(chain)}' by phases, 'before' and 'after' is not executed yet"
         findings.warning(f"{message}: its filters run as they stand", chain.position)
-
-
-def _is_ordered(element: Element) -> bool:
-    names = ("before", "after")
-    return any(name in element.attributes or element.first(name) is not None for name in names)
 
 
 def _check_defaults(http: Element | None, kind: str, chains: Sequence[FilterChain], findings: Findings) -> None:

@@ -36,7 +36,9 @@ def read_content(element: Element, hosts: Hosts, findings: Findings, configured:
     processing = documents.first("document-processing")
     nodes = _Nodes(hosts, findings)
     nodes.read(element)
-    tuning = dict(_tuning(element))
+    rules = RULES["content"].children
+    parts = [child for child in element.children if child.tag in _TUNING]
+    tuning = dict(each for part in parts for each in _find_settings(part, rules[part.tag], part.tag))
     if any(path.startswith(_NODE_LIMITS) for path in tuning):
         findings.warning(
             "resource-limits of 'proton' are better set in 'tuning': for the whole cluster", element.position
@@ -133,13 +135,6 @@ def _copies(
     elif redundancy > 1:
         findings.info(f"redundancy {redundancy} means 1 here: a cluster is one node", element.position)
     return redundancy, searchable_copies
-
-
-def _tuning(element: Element) -> Iterator[tuple[str, str]]:
-    rules = RULES["content"].children
-    for child in element.children:
-        if child.tag in _TUNING:
-            yield from _find_settings(child, rules[child.tag], child.tag)
 
 
 def _find_settings(element: Element, rule: Rule, path: str) -> Iterator[tuple[str, str]]:

@@ -53,16 +53,14 @@ def find_changes(active: ApplicationModel, new: ApplicationModel) -> Changes:
     refusals: dict[Refusal, None] = {}
     for cluster in active.content_clusters:
         after = clusters.get(cluster.id)
-        changes = tuple(_cluster(cluster, after) if after else _report_removal(cluster))
-        refusals |= {Refusal(change.validation_id, change.message): None for change in changes if change.validation_id}
         if after:
+            changes = tuple(_cluster(cluster, after))
             actions += _actions(after.declared, changes)
+        else:
+            message = f"Content cluster '{cluster.id}' is removed. This will cause loss of all data in this cluster"
+            changes = (_Change(None, message, "content-cluster-removal"),)
+        refusals |= {Refusal(change.validation_id, change.message): None for change in changes if change.validation_id}
     return Changes(tuple(sorted(actions, key=lambda action: KINDS.index(action.kind))), tuple(refusals))
-
-
-def _report_removal(cluster: ContentCluster) -> Iterator[_Change]:
-    message = f"Content cluster '{cluster.id}' is removed. This will cause loss of all data in this cluster"
-    yield _Change(None, message, "content-cluster-removal")
 
 
 def _cluster(active: ContentCluster, new: ContentCluster) -> Iterator[_Change]:
@@ -168,7 +166,7 @@ _PROPERTIES: Final[Mapping[str, Callable[[_Attribute], object]]] = {
     "dictionary: btree/hash": lambda attribute: _dictionary(attribute.settings),
     "dictionary: cased/uncased": lambda attribute: "CASED" if attribute.settings.cased else "UNCASED",
     "dense-posting-list-threshold": lambda attribute: _dense_threshold(attribute.index),
-    "distance-metric": lambda attribute: _metric(attribute.settings),
+    "distance-metric": lambda attribute: (attribute.settings.distance_metric or "euclidean").upper().replace("-", "_"),
 }
 _HNSW: Final[Mapping[str, Callable[[Hnsw], object]]] = {
     "max-links-per-node": lambda hnsw: hnsw.max_links_per_node,
@@ -188,7 +186,8 @@ def attribute_changes(active: Schema, new: Schema) -> Iterator[AttributeChange]:
         elif _had_values(active, name):
             yield AttributeChange(name, "add attribute aspect")
     for name in sorted(before.keys() - after.keys()):
-        if name in new.document.fields and not _is_indexed(active, new, name):
+        is_gone = name not in new.document.fields
+        if not is_gone and (active.fields[name].index is None or new.fields[name].index is None):
             yield AttributeChange(name, "remove attribute aspect")
 
 
@@ -212,17 +211,15 @@ def _attributes(schema: Schema) -> dict[str, _Attribute]:
     found: dict[str, _Attribute] = {}
     for name, field in schema.fields.items():
         if field.imported is None:
-            parts: list[tuple[str, Field | SubField]] = [(name, field)]
-            parts += [(f"{name}.{path}", part) for path, part in field.sub_fields.items()]
-            found |= {path: _attribute(part, part.attribute) for path, part in parts if part.attribute is not None}
+            parts: dict[str, Field | SubField] = {name: field}
+            parts |= {f"{name}.{path}": part for path, part in field.sub_fields.items()}
+            for path, part in parts.items():
+                if part.attribute is not None:
+                    hnsw = None
+                    if isinstance(part.type, TensorFieldType) and part.index is not None:
+                        hnsw = part.index.hnsw or Hnsw()
+                    found[path] = _Attribute(part.attribute, part.index, part.rank_filter, hnsw)
     return found
-
-
-def _attribute(field: Field | SubField, settings: AttributeSettings) -> _Attribute:
-    hnsw = None
-    if isinstance(field.type, TensorFieldType) and field.index is not None:
-        hnsw = field.index.hnsw or Hnsw()
-    return _Attribute(settings, field.index, field.rank_filter, hnsw)
 
 
 def _settings(name: str, before: _Attribute, after: _Attribute) -> Iterator[AttributeChange]:
@@ -235,14 +232,10 @@ def _settings(name: str, before: _Attribute, after: _Attribute) -> Iterator[Attr
             change = f"change property '{setting}' from '{value(before)}' to '{value(after)}'"
             yield AttributeChange(name, change, validation_id)
     if before.hnsw and after.hnsw:
-        yield from _hnsw(name, before.hnsw, after.hnsw)
-
-
-def _hnsw(name: str, before: Hnsw, after: Hnsw) -> Iterator[AttributeChange]:
-    for setting, value in _HNSW.items():
-        if value(before) != value(after):
-            change = f"change hnsw index property '{setting}' from '{value(before)}' to '{value(after)}'"
-            yield AttributeChange(name, change, _rebuilding(setting))
+        for setting, link in _HNSW.items():
+            if link(before.hnsw) != link(after.hnsw):
+                change = f"change hnsw index property '{setting}' from '{link(before.hnsw)}' to '{link(after.hnsw)}'"
+                yield AttributeChange(name, change, _rebuilding(setting))
 
 
 def _rebuilding(setting: str) -> str | None:
@@ -273,10 +266,6 @@ def _fast_access(schema: Schema) -> set[str]:
     return {name for name, attribute in _attributes(schema).items() if attribute.settings.fast_access}
 
 
-def _is_indexed(active: Schema, new: Schema, name: str) -> bool:
-    return active.fields[name].index is not None and new.fields[name].index is not None
-
-
 def _dictionary(settings: AttributeSettings) -> str:
     if settings.hashed:
         return "BTREE_AND_HASH" if settings.ordered else "HASH"
@@ -286,10 +275,6 @@ def _dictionary(settings: AttributeSettings) -> str:
 def _dense_threshold(index: IndexSettings | None) -> float:
     threshold = index.dense_posting_list_threshold if index else None
     return _DENSE_THRESHOLD if threshold is None else threshold
-
-
-def _metric(settings: AttributeSettings) -> str:
-    return (settings.distance_metric or "euclidean").upper().replace("-", "_")
 
 
 # When documents must be indexed again: what is made of a field's value before it is stored differs.
@@ -348,8 +333,13 @@ def indexing_changes(active: Schema, new: Schema) -> Iterator[IndexingChange]:
             if not field.in_document:
                 message = f"Non-document field '{name}' added; this may be populated by reindexing"
                 yield IndexingChange(message, None)
-        elif changes := [*_changes(_indexing(active, before), _indexing(new, field)), *_types(before, field)]:
-            yield IndexingChange(f"Field '{name}' changed: {', '.join(changes)}")
+        else:
+            changes = list(_changes(_indexing(active, before), _indexing(new, field)))
+            # A field outside the document has values that indexing makes, which can be made again for another type.
+            if before.type != field.type and not (before.in_document and field.in_document):
+                changes.append(f"data type: '{before.type}' -> '{field.type}'")
+            if changes:
+                yield IndexingChange(f"Field '{name}' changed: {', '.join(changes)}")
 
 
 def _changes(before: _Indexing, after: _Indexing) -> Iterator[str]:
@@ -364,12 +354,6 @@ def _changes(before: _Indexing, after: _Indexing) -> Iterator[str]:
     yield f"indexing script: '{before}' -> '{after}'"
 
 
-def _types(before: Field, after: Field) -> Iterator[str]:
-    """A field outside the document has values that indexing makes, which can be made again for another type."""
-    if before.type != after.type and not (before.in_document and after.in_document):
-        yield f"data type: '{before.type}' -> '{after.type}'"
-
-
 def _indexing(schema: Schema, field: Field) -> _Indexing:
     transform = _transform(schema, field)
     settings = field.index or IndexSettings()
@@ -378,7 +362,7 @@ def _indexing(schema: Schema, field: Field) -> _Indexing:
     return _Indexing(
         name=field.name,
         values=" | ".join(filter(None, (_values(field), _step(field, mode, settings, transform)))),
-        outputs="".join(f" | {output} {field.name}" for output in _OUTPUTS if _has(field, output)),
+        outputs="".join(f" | {output} {field.name}" for output in _OUTPUTS if getattr(field, output)),
         is_indexed=field.index is not None,
         matching=f"gram (size {field.match_settings.gram_size})" if mode == "gram" else mode,
         stemming="none" if matched_whole else settings.stemming,
@@ -442,10 +426,6 @@ def _limits(field: Field) -> str:
     }
     text = "".join(f" {name}:{value}" for name, value in values.items() if value)
     return text + (" keep-case" if field.cased else "")
-
-
-def _has(field: Field, output: str) -> bool:
-    return bool(getattr(field, output))
 
 
 def _transform(schema: Schema, field: Field) -> str:

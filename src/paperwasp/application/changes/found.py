@@ -122,11 +122,11 @@ def describe_refusals(refusals: Iterable[Refusal]) -> str:
     by_id: dict[str, list[str]] = {}
     for refusal in refusals:
         by_id.setdefault(refusal.validation_id, []).append(refusal.message)
-    return "\n".join(_refusal(validation_id, messages) for validation_id, messages in by_id.items())
-
-
-def _refusal(validation_id: str, messages: list[str]) -> str:
-    heading, allow = f"{validation_id}: {VALIDATIONS[validation_id]}:", _ALLOW.format(id=validation_id)
-    if len(messages) == 1:
-        return f"{heading} {messages[0]}. {allow}"
-    return "\n".join([heading, *(f"\t{message}" for message in messages), allow])
+    shown: list[str] = []
+    for validation_id, messages in by_id.items():
+        heading, allow = f"{validation_id}: {VALIDATIONS[validation_id]}:", _ALLOW.format(id=validation_id)
+        if len(messages) == 1:
+            shown.append(f"{heading} {messages[0]}. {allow}")
+        else:
+            shown += [heading, *(f"\t{message}" for message in messages), allow]
+    return "\n".join(shown)

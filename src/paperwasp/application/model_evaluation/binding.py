@@ -42,7 +42,9 @@ def bound_values(function: Function, texts: Mapping[str, str]) -> Values:
         if name in texts:
             values[name] = _bound(name, texts[name], type_)
         elif is_assignable(missing.type, type_):
-            values[name] = _as(missing, type_)
+            own = TensorType(missing.type.dimensions, type_.cell_type)
+            cells = as_cells(missing.cells.astype(np.float64), type_.cell_type)
+            values[name] = Tensor(own, missing.labels, cells)
         else:
             raise NotEvaluated(f"Argument '{name}' must be bound to a value of type {type_}")
     return values
@@ -95,12 +97,6 @@ def _plain_number(text: str) -> float:
 
 def _number(value: float) -> Tensor:
     return Tensor(NUMBER, ((),), np.array([value]))
-
-
-def _as(value: Tensor, type_: TensorType) -> Tensor:
-    """The value with cells as the type has them."""
-    own = TensorType(value.type.dimensions, type_.cell_type)
-    return Tensor(own, value.labels, as_cells(value.cells.astype(np.float64), type_.cell_type))
 
 
 def _literal(text: str, type_: TensorType) -> Tensor:

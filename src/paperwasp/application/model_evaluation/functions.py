@@ -19,7 +19,7 @@ from paperwasp.ranking.declarations import Declarations, Model
 from paperwasp.ranking.forest import Forest
 from paperwasp.ranking.names import Description, Names
 from paperwasp.ranking.onnx.file import OnnxSignature, OnnxValue
-from paperwasp.ranking.onnx.session import Arrays, OnnxSession, RunFailed
+from paperwasp.ranking.onnx.session import OnnxSession, RunFailed
 from paperwasp.ranking.program import Program
 from paperwasp.ranking.scope import Source
 from paperwasp.ranking.tensor_graph import RankValue
@@ -241,16 +241,14 @@ class NetworkFunction:
         if len(rows) == 1:
             fed = {name: rows[0][argument].cells[0] for name, argument in self._inputs}
         try:
-            return self._split(session.run(fed), len(rows))
+            found = np.asarray(session.run(fed)[self._output.name])
         except RunFailed as error:
             if len(rows) == 1:
                 return [NotEvaluated(f"The model failed for these values: {error.message}")]
+        else:
+            parts = np.split(found, len(rows)) if len(rows) > 1 else [found]
+            return [_tensor(part, self._output) for part in parts]
         return [result for row in rows for result in self._run(session, [row])]
-
-    def _split(self, found: Arrays, rows: int) -> list[Tensor | PaperwaspError]:
-        values = np.asarray(found[self._output.name])
-        parts = np.split(values, rows) if rows > 1 else [values]
-        return [_tensor(part, self._output) for part in parts]
 
 
 def _tensor(values: np.ndarray[tuple[int, ...], np.dtype[np.generic]], output: OnnxValue) -> Tensor | PaperwaspError:

@@ -37,7 +37,7 @@ from paperwasp.document.tensor.types import NUMBER, TensorType
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import Finding, LanguageError, Position
 from paperwasp.ranking.declarations import MODELS, Declarations, Probe, model_name
-from paperwasp.ranking.onnx.file import OnnxSignature, read_onnx
+from paperwasp.ranking.onnx.file import read_onnx
 from paperwasp.ranking.onnx.probe import DoesNotRun, probe
 from paperwasp.ranking.onnx.session import SessionSettings, session_of
 from paperwasp.ranking.scope import Source, function_source
@@ -300,7 +300,10 @@ class _Reader:
         argument_types(signature)
         if self._probe is not None:
             try:
-                self._probe(path, content, _least_shapes(signature))
+                least = {
+                    each.name: [n if isinstance(n, int) else 1 for n in each.sizes or ()] for each in signature.inputs
+                }
+                self._probe(path, content, least)
             except DoesNotRun as error:
                 self._findings.append(Finding(f"{error.bare_message} (with zeros, open sizes being 1)", error.position))
             except LanguageError as error:
@@ -309,12 +312,6 @@ class _Reader:
         load = partial(session_of, path, content, self._settings.get(name) or default_settings())
         for output in signature.outputs:
             yield NetworkFunction(signature, output, load)
-
-
-def _least_shapes(signature: OnnxSignature) -> Mapping[str, Sequence[int]]:
-    return {
-        value.name: [size if isinstance(size, int) else 1 for size in value.sizes or ()] for value in signature.inputs
-    }
 
 
 def kind_of(path: str, content: bytes) -> str:

@@ -338,14 +338,11 @@ def _read_field(owner: ProfileType, element: Element, types: Registry[ProfileTyp
         if nested is None:
             return
         holder = nested
-    if last in holder.declared and not _is_nested(holder.declared[last]):
+    before = holder.declared.get(last)
+    if before is not None and (before.type.profile_type is None or not before.type.profile_type.is_nested):
         findings.warning(f"Field '{name}' is declared twice in {owner}: the last holds", element.position)
     mandatory, overridable = flag(element, "mandatory", findings), flag(element, "overridable", findings)
     holder.declared[last] = FieldDescription(last, field_type, aliases, bool(mandatory), overridable is not False)
-
-
-def _is_nested(field: FieldDescription) -> bool:
-    return field.type.profile_type is not None and field.type.profile_type.is_nested
 
 
 def _add_nested(
@@ -425,7 +422,10 @@ class ProfileReader:
                 continue
             id_, root = found
             profile = QueryProfile(id_, self._type_of(root), position=root.position)
-            self._read_dimensions(profile, root)
+            element = root.first("dimensions")
+            if element is not None:
+                check_known(element, "dimensions", self._findings)
+                profile.declared_dimensions = tuple(words(element.text, ","))
             if self.profiles.add(id_, profile):
                 read.append((profile, root))
             else:
@@ -447,12 +447,6 @@ class ProfileReader:
             meant = hint(reference, self._types.names, self._findings)
             self._findings.error(f"Query profile type '{reference}' can not be resolved{meant}", root.position)
         return type_
-
-    def _read_dimensions(self, profile: QueryProfile, root: Element) -> None:
-        element = root.first("dimensions")
-        if element is not None:
-            check_known(element, "dimensions", self._findings)
-            profile.declared_dimensions = tuple(words(element.text, ","))
 
     def _find_inherited(self, element: Element, of: str) -> list[QueryProfile]:
         references = words(element.attributes.get("inherits", ""))
