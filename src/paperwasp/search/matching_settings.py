@@ -16,9 +16,6 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.schema.model import RankProfile
 from paperwasp.search.operators.operator import NO_TUNING, NeighborTuning, Tuning
 
-# The rank properties by which a query says how words and vectors are matched: see `operators.operator`.
-
-
 ELEMENT_GAP: Final = "vespa.matching.element_gap."
 """The rank property for the gap between elements of a field, with the field's name behind it."""
 FILTER_THRESHOLD: Final = "vespa.matching.filter_threshold"

@@ -1,4 +1,4 @@
-"""The parts of queries in every language: tokens, literals, annotations, and lists of values."""
+"""The parts of queries in every language: tokens, slots, annotations, lists of values, and degrees."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ from paperwasp.container.search.parameters import read_parameters
 from paperwasp.errors import InvalidQuery
 from paperwasp.query_languages.yql import parse_yql
 from paperwasp.schema import parse_schemas
-from paperwasp.search.grouping.request import Expression, PagePosition, encode
+from paperwasp.search.grouping.continuation import PagePosition, encode
+from paperwasp.search.grouping.request import Expression
 
 SCHEMA = """
 schema doc {

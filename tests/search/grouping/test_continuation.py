@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.errors import InvalidQuery
-from paperwasp.search.grouping.request import UNSTABLE, PagePosition, Pages, decode, encode
+from paperwasp.search.grouping.continuation import UNSTABLE, PagePosition, Pages, decode, encode
 
 INTEGERS = st.integers(-(2**31), 2**31 - 1)
 POSITIONS = st.builds(PagePosition, st.lists(INTEGERS, max_size=9).map(tuple), INTEGERS, INTEGERS, INTEGERS)

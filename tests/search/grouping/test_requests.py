@@ -5,16 +5,9 @@ from __future__ import annotations
 import pytest
 
 from paperwasp.errors import InvalidQuery, PaperwaspError
+from paperwasp.search.grouping.continuation import PagePosition
 from paperwasp.search.grouping.language import parse_grouping
-from paperwasp.search.grouping.request import (
-    Aggregation,
-    Expression,
-    GroupingRequest,
-    Layout,
-    Level,
-    OrderKey,
-    PagePosition,
-)
+from paperwasp.search.grouping.request import Aggregation, Expression, GroupingRequest, Layout, Level, OrderKey
 from paperwasp.search.grouping.request_builder import DEFAULTS, Defaults, layout_of
 
 NO_LIMITS = Defaults(-1, -1, -1, 0)

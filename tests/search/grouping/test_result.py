@@ -10,18 +10,9 @@ import orjson
 import pytest
 
 from paperwasp.container.search.groups_json import hits_in, root_json
+from paperwasp.search.grouping.continuation import PagePosition, Pages, decode
 from paperwasp.search.grouping.partial import PartialResult
-from paperwasp.search.grouping.request import (
-    Aggregation,
-    Expression,
-    GroupingRequest,
-    Layout,
-    Level,
-    OrderKey,
-    PagePosition,
-    Pages,
-    decode,
-)
+from paperwasp.search.grouping.request import Aggregation, Expression, GroupingRequest, Layout, Level, OrderKey
 from paperwasp.search.grouping.shown_groups import shown
 from paperwasp.search.grouping.values import Kind
 from tests.search.grouping.results import groups, root

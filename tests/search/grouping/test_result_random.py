@@ -10,21 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp.container.search.groups_json import hits_in, root_json
+from paperwasp.search.grouping.continuation import UNSTABLE, PagePosition, Pages, Path, decode, encode
 from paperwasp.search.grouping.partial import PartialResult
-from paperwasp.search.grouping.request import (
-    UNSTABLE,
-    Aggregation,
-    Expression,
-    GroupingRequest,
-    Layout,
-    Level,
-    OrderKey,
-    PagePosition,
-    Pages,
-    Path,
-    decode,
-    encode,
-)
+from paperwasp.search.grouping.request import Aggregation, Expression, GroupingRequest, Layout, Level, OrderKey
 from paperwasp.search.grouping.shown_groups import shown
 from tests.search.grouping.results import groups, root
 

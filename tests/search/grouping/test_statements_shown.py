@@ -8,9 +8,9 @@ import orjson
 import pytest
 
 from paperwasp.container.search.groups_json import root_json
+from paperwasp.search.grouping.continuation import decode
 from paperwasp.search.grouping.language import parse_grouping
 from paperwasp.search.grouping.partial import PartialResult
-from paperwasp.search.grouping.request import decode
 from paperwasp.search.grouping.request_builder import layout_of
 from paperwasp.search.grouping.shown_groups import shown
 from tests.search.grouping.results import groups, root

@@ -25,8 +25,9 @@ from paperwasp.errors import InvalidQuery, LanguageError
 from paperwasp.query_languages.yql import parse_select_grouping
 from paperwasp.query_languages.yql.statement import YqlQuery
 from paperwasp.schema.model import Field
+from paperwasp.search.grouping.continuation import PagePosition, decode
 from paperwasp.search.grouping.language import Operation, parse_grouping
-from paperwasp.search.grouping.request import Expression, Filter, GroupingRequest, Layout, PagePosition, decode
+from paperwasp.search.grouping.request import Expression, Filter, GroupingRequest, Layout
 from paperwasp.search.grouping.request_builder import DEFAULTS, Defaults, converted, layout_of
 from paperwasp.search.query_language import YQL, accept_annotations
 from paperwasp.text.parsing.tokens import did_you_mean, did_you_mean_sentence

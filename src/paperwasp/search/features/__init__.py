@@ -1,6 +1,7 @@
 """Rank features, one family a file, and rank profiles compiled with them.
 
-Importing this package registers every family in it.
+A file of several features is a list of them: each has a comment with its name and arguments, what it is, and Vespa's
+page, and below it the function that binds it. Importing this package registers every family in it.
 """
 
 import importlib

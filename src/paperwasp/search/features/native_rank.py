@@ -32,9 +32,9 @@ from paperwasp.search.features.setting import RankTerm
 
 # nativeFieldMatch(field, …): how often, and how early, the terms of the query occur in indexed fields.
 #
-# Vespa: https://docs.vespa.ai/en/reference/ranking/nativerank.html#nativeFieldMatch Where the page and the running
-# system differ (the index into a table is a share of its last index, not of its size, and a first occurrence of the
-# length less one) this follows the running system.
+# Vespa: https://docs.vespa.ai/en/reference/ranking/nativerank.html#nativeFieldMatch
+# Where the page and the running system differ (the index into a table is a share of its last index, not of its size,
+# and a first occurrence of the length less one) this follows the running system.
 
 
 @register(FIELD_MATCH, "field", outputs=("score",), repeated=True, listed=lambda setup: (FIELD_MATCH,))
@@ -100,8 +100,8 @@ def _part(block: Block, number: int, term: RankTerm, field: str, parameters: Mat
 
 # nativeAttributeMatch(attribute, …): how well the terms of the query match attributes.
 #
+# A match weighs as much as the keys of a weighted set that match, or as the number of elements of an array that do.
 # Vespa: https://docs.vespa.ai/en/reference/ranking/nativerank.html#nativeAttributeMatch
-# A match weighs what the keys of a weighted set do that match, or as much as elements of an array match.
 
 
 ATTRIBUTE_MATCH = "nativeAttributeMatch"
@@ -168,8 +168,8 @@ def bind_attribute_match(setup: RankSetup, arguments: tuple[str, ...], output: s
 
 # nativeProximity(field, …): how near the terms of the query are to each other in indexed fields.
 #
-# Vespa: https://docs.vespa.ai/en/reference/ranking/nativerank.html#nativeProximity Elements are as far apart as the
-# `element-gap` of the field says; without one no pair counts that is not in one element.
+# Elements are as far apart as the `element-gap` of the field says; without one only pairs within one element count.
+# Vespa: https://docs.vespa.ai/en/reference/ranking/nativerank.html#nativeProximity
 
 
 @register(PROXIMITY, "field", outputs=("score",), repeated=True, listed=lambda setup: (PROXIMITY,))

@@ -22,9 +22,6 @@ from paperwasp.storage.attributes import ColumnView
 from paperwasp.storage.attributes.elements import CodeTable
 from paperwasp.storage.attributes.tensor import unset_tensors
 
-# What rank features know of a query as a whole: its values, the lengths of fields, and where columns are.
-
-
 STREAMED_LENGTHS: Final = (100.0, 100.0)
 """The average lengths of a field and of its elements in streaming search, which counts none."""
 

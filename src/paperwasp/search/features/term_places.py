@@ -1,4 +1,8 @@
-"""Where the terms of a query stand in an indexed field: in each element of it, and in fields of one text."""
+"""Where the terms of a query stand in an indexed field: in each element of it, and in fields of one text.
+
+elementSimilarity, textSimilarity, elementCompleteness and flowCompleteness read rows of it, one for each element that
+has any of the terms.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,6 @@ from paperwasp.core import _core
 from paperwasp.search.features.block import Block, terms_of
 from paperwasp.search.features.family import Floats, RankSetup, is_multiple
 from paperwasp.search.operators.field_match import Occurrences
-
-# What the terms of a query match in each element of an indexed field: a row for each element that has any of them.
-#
-# The ground of elementSimilarity, textSimilarity, elementCompleteness and flowCompleteness.
 
 COLUMNS: Final = ("proximity", "order", "taken", "taken_weight", "length", "weight", "terms", "terms_weight", "flow")
 """In the order of the kernel's values. `terms` stand in the element; those of them are `taken` that have a place beyond

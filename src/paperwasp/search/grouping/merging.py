@@ -1,4 +1,12 @@
-"""Puts partial results of one request together: those of document types, batches of them, nodes or clusters."""
+"""Merges partial results of one request: those of document types, batches of them, nodes or clusters.
+
+Groups are ordered by the keys of `order`, then by the relevance of their best hit, falling. Where there are more than a
+node may give, those that it meets first among the hits in their order are taken of equal ones; in an answer they are in
+the order of their ids. Where nothing is ordered, or only the best hits are grouped, the groups that are met first are
+taken.
+
+Vespa: aggregation/group.cpp (`cmpRank`, `postMerge`), groupinglevel.h (`allowMoreGroups`), Group.java (`postMerge`).
+"""
 
 from __future__ import annotations
 
@@ -15,15 +23,6 @@ from paperwasp.search.grouping.partial import Groups, PartialResult
 from paperwasp.search.grouping.request import GroupingRequest, Level
 from paperwasp.search.grouping.value_columns import group_keys, ranks_of, unified, values_at
 from paperwasp.search.grouping.values import Numbers, Values
-
-# Which groups of a level are left, and their order.
-#
-# Groups are ordered by the keys of `order`, then by the relevance of their best hit, falling. Where there are more
-# than a node may give, those that it meets first among the hits in their order are taken of equal ones; in an answer
-# they are in the order of their ids. Where nothing is ordered, or only the best hits are grouped, the groups that are
-# met first are taken.
-#
-# Vespa: aggregation/group.cpp (`cmpRank`, `postMerge`), groupinglevel.h (`allowMoreGroups`), Group.java (`postMerge`).
 
 
 def most_groups(level: Level) -> int | None:

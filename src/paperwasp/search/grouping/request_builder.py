@@ -14,6 +14,7 @@ from msgspec import Struct, field
 
 from paperwasp.base.records import replace
 from paperwasp.errors import InvalidQuery
+from paperwasp.search.grouping.continuation import PagePosition, Pages
 from paperwasp.search.grouping.language.operation import (
     UNLIMITED,
     Operation,
@@ -22,17 +23,7 @@ from paperwasp.search.grouping.language.operation import (
     is_aggregator,
     level_name,
 )
-from paperwasp.search.grouping.request import (
-    Aggregation,
-    Expression,
-    Filter,
-    GroupingRequest,
-    Layout,
-    Level,
-    OrderKey,
-    PagePosition,
-    Pages,
-)
+from paperwasp.search.grouping.request import Aggregation, Expression, Filter, GroupingRequest, Layout, Level, OrderKey
 
 _LOOKAHEAD: Final = 1
 """One group or hit more than a page shows says whether there is another page."""

@@ -1,4 +1,11 @@
-"""The results of the requests of one statement as one tree, and what its groups are identified by."""
+"""The results of the requests of one statement as one tree: where requests share levels, their groups are the same.
+
+A tree has a node for each list that a group may have, known by its tag; the groups of all lists of a tag are rows of
+its node. Requests that share a level have the same groups there, found over the same hits, and then nothing is copied.
+Where one of them has ended early, at a soft timeout, their groups are joined by their ids.
+
+Vespa: ResultBuilder.java in com.yahoo.search.grouping.vespa
+"""
 
 from __future__ import annotations
 
@@ -16,7 +23,7 @@ from paperwasp.search.grouping.partial import Groups, PartialResult
 from paperwasp.search.grouping.request import Aggregation, GroupingRequest, Layout
 from paperwasp.search.grouping.values import Kind, Values
 
-# What groups are identified by, as texts.
+# The ids of groups, as texts.
 #
 # Vespa: GroupId and its subclasses in com.yahoo.search.grouping.result; RawBase64.java
 
@@ -103,13 +110,7 @@ def raw_text(value: bytes) -> str:
     return b64encode(value).decode()
 
 
-# The results of the requests of one statement as one tree: where requests share levels, their groups are the same.
-#
-# A tree has a node a list that a group may have, known by its tag; the groups of all lists of a tag are rows of its
-# node. Requests that share a level have the same groups there, found over the same hits, and then nothing is copied.
-# Where one of them has ended early, at a soft timeout, their groups are joined by their ids.
-#
-# Vespa: ResultBuilder.java in com.yahoo.search.grouping.vespa
+# The tree.
 
 
 Rows = NDArray[np.int64]

@@ -1,4 +1,11 @@
-"""The page of a tree of groups that is shown, in columns; the first page of facets takes fewer steps."""
+"""The page of a tree of groups that is shown, in columns, level by level.
+
+The groups or hits of one page are chosen from each list, by the continuations of the request; only their values are
+made. A list has a path (`continuation.Path`), which only turned pages need: it is not made of groups that have no other
+page. The first page of facets takes fewer steps, at the end of this file.
+
+Vespa: ResultBuilder.java in com.yahoo.search.grouping.vespa
+"""
 
 from __future__ import annotations
 
@@ -10,20 +17,12 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from paperwasp.search.grouping.continuation import UNSTABLE, PagePosition, Path, encode
 from paperwasp.search.grouping.facets import is_facet
 from paperwasp.search.grouping.partial import Groups, PartialResult
-from paperwasp.search.grouping.request import UNSTABLE, Aggregation, Layout, Level, PagePosition, Path, encode
+from paperwasp.search.grouping.request import Aggregation, Layout, Level
 from paperwasp.search.grouping.result_tree import GroupIds, ResultNode, Rows, ids_of, joined
 from paperwasp.search.grouping.values import Kind, Values
-
-# The page of a tree of groups that is shown, in columns, level by level.
-#
-# Of each list the groups or hits of one page are chosen, by the continuations of the request; only their values are
-# made. A list has a path (continuation.Path), which only turned pages need: it is not made of groups that have no
-# other page.
-#
-# Vespa: ResultBuilder.java in com.yahoo.search.grouping.vespa
-
 
 HITS = "summary"
 """The aggregate whose values are lists of hits."""

@@ -90,9 +90,6 @@ def group_keys(values: Values) -> NDArray[Any]:
     return data if data.dtype == np.uint32 else data.astype(np.int64, copy=False)
 
 
-# Columns of single values: some of their rows, several as one, and as arrays that any process can read.
-
-
 # Parts of columns of values: some of their rows, and columns of several parts as one.
 
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from paperwasp.storage.attributes.rows import spread
 
-# Values of rows of hits in columns: what expressions make, and what groups are identified by.
-
 
 class Kind(Enum):
     """The type of a value in the grouping language. Buckets are values of the type of their limits."""

@@ -1,5 +1,6 @@
 """Query operators: what each kind of item matches in one document type, planned once, executed in bitmaps.
 
+A file has one operator, or the kinds of one: each below a comment with its name, what it matches, and Vespa's page.
 Importing this package registers every operator in it.
 """
 

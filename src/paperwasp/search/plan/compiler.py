@@ -1,4 +1,10 @@
-"""Compiles the plan of a template, if queries like it run in the core: what matches, what is near, what ranks."""
+"""Compiles the plan of a template, if queries like it run in the core. `search.plan.runs` calls it once a template.
+
+    TextTemplate → its query, planned the general way for one view → CompiledPlan
+
+A template has a plan if the general steps would go one way with every text: words, any, all or the best of which match,
+and what is near; ranked as the last part of this file says; and shown as documents are stored, or attributes alone.
+"""
 
 from __future__ import annotations
 
@@ -40,15 +46,6 @@ from paperwasp.search.text_query import ItemTemplate, TextTemplate
 from paperwasp.storage.attributes import ColumnView
 from paperwasp.storage.attributes.numeric import NumericView
 from paperwasp.storage.attributes.string import StringView
-
-# Compiles the plan of a template, if queries like it can be run in the core. `search.plan.runs` calls it once a
-# template.
-#
-#     TextTemplate → its query, planned the general way for one view → CompiledPlan
-#
-# A template has a plan if the general steps would go one way with every text: words, any, all or the best of which
-# match, and what is near; ranked as the last part of this file says; and shown as documents are stored, or attributes
-# alone.
 
 
 class CompiledPlan(NamedTuple):

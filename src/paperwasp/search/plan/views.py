@@ -1,4 +1,9 @@
-"""A view for plans: its documents as a snapshot, its words, and filters as bitmaps."""
+"""A view for plans: its documents as a snapshot, its words, and filters as bitmaps. `search.plan.runs` asks for them.
+
+    word that a plan asks for → planned by its operator → its terms in each field, kept in the snapshot
+
+A snapshot is made of a view the first time that a plan is run in it, and described bit by bit.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +32,6 @@ from paperwasp.search.query_language import DEFAULT_ANNOTATIONS
 from paperwasp.search.text_query import RouteQuery, TextQuery
 from paperwasp.storage.attributes.numeric import NumericView
 from paperwasp.storage.attributes.string import StringView
-
-# What plans need to know of a view: its documents as a snapshot, and what words are in it. `search.plan.runs` asks
-# for it.
-#
-#     word that a plan asks for → planned by its operator → its terms in each field, kept in the snapshot
-#
-# A snapshot is made of a view the first time that a plan is run in it, and described bit by bit.
 
 
 def snapshot_of(view: View, cache: ViewCache) -> _core.Snapshot:
@@ -146,12 +144,11 @@ def _terms_of(match: FieldMatch) -> tuple[int, list[int], int] | None:
     return None
 
 
-# The filters of plans: the documents among which a plan looks, as a bitmap that the view keeps. `search.plan.runs`
-# asks for it.
+# The filters of plans: the documents among which a plan looks, as a bitmap that the view keeps.
 #
 #     items of the statement + literals → planned and run the general way → bitmap, kept by the literals
 #
-# What filters do besides, they do not do in plans: all documents that they leave must rank alike by them.
+# Filters only narrow a plan: all documents that they leave must rank alike by them.
 
 
 KEPT_CHARACTERS: Final = 256

@@ -1,7 +1,15 @@
-"""`count()` of a list of groups: how many distinct values its hits are grouped by, by a sketch (hyperloglog.py).
+"""`count()` of a list of groups: how many distinct values its hits are grouped by, by a sketch.
 
 A hit with several values counts as one value, the exclusive or of theirs, as in Vespa; where all groups are shown, the
-answer has their number instead. Vespa: expressioncountaggregationresult.cpp, ExpressionCountAggregationResult.java
+answer has their number instead.
+
+A sketch is made of 32-bit hashes of values. Up to 256 distinct hashes of a group are kept as they are, and counted.
+More are put into 1,024 buckets by their lowest 10 bits, and a bucket keeps the greatest place of the highest bit that
+is set among the other 22. Estimates are off by 1.04 / sqrt(1024) = 3.25 % (standard error).
+
+The method: Heule, Nunkesser, Hall: HyperLogLog in Practice (2013), with the tables of its appendix. Vespa has the same
+hashes, buckets and estimates: expressioncountaggregationresult.cpp, sketch.h, HyperLogLogEstimator.java,
+ExpressionCountAggregationResult.java
 """
 
 from __future__ import annotations
@@ -31,7 +39,7 @@ from paperwasp.search.grouping.tables import StringTable, bytes_of, distinct, en
 from paperwasp.search.grouping.values import Kind, Values, check_arrays, check_offsets, lengths_of, offsets_of, parts_at
 from paperwasp.storage.attributes.dictionary import folded_words
 
-# What HyperLogLog with 1,024 buckets estimates too much: mean raw estimates of sets of known sizes.
+# The bias of HyperLogLog with 1,024 buckets: mean raw estimates of sets of known sizes.
 #
 # From the appendix of "HyperLogLog in Practice": https://goo.gl/iU8Ig (precision 10).
 
@@ -61,15 +69,7 @@ TRUE_COUNTS: Final[NDArray[np.float64]] = (1 + np.arange(200) * 50934 // 1990).a
 """The size of the sets of each: 1, 26, 52, …, 5094."""
 
 
-# How many distinct values the rows of each group have: exact up to 256, then an estimate by HyperLogLog.
-#
-# A sketch is made of 32-bit hashes of values. Up to 256 distinct hashes of a group are kept as they are, and counted.
-# More are put into 1,024 buckets by their lowest 10 bits, and a bucket keeps the greatest place of the highest bit that
-# is set among the other 22. Estimates are off by 1.04 / sqrt(1024) = 3.25 % (standard error).
-#
-# The hashes, buckets and estimates are Vespa's: expressioncountaggregationresult.cpp, sketch.h,
-# HyperLogLogEstimator.java The method: Heule, Nunkesser, Hall: HyperLogLog in Practice (2013), and the tables of its
-# appendix.
+# The sketches of the groups of a level.
 
 
 BUCKET_BITS: Final = 10

@@ -1,4 +1,8 @@
-"""min and max: the least and the greatest of the values of a group's hits."""
+"""min and max: the least and the greatest of the values of a group's hits, which are numbers, text or raw bytes.
+
+A group without any value has the extreme of the type that any value replaces, as in Vespa: the least or greatest
+integer or float, the empty text, or one that is behind others.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +30,6 @@ from paperwasp.search.grouping.expression_node import ExpressionNode, Rows
 from paperwasp.search.grouping.request import Aggregation
 from paperwasp.search.grouping.value_columns import arrays_of, order_key, values_from
 from paperwasp.search.grouping.values import Kind, ListTable, Values
-
-# The greatest and least values of groups: numbers, text or raw bytes.
-#
-# A group without any value has the extreme of the type that any value replaces, as in Vespa: the least or greatest
-# integer or float, the empty text, or one that is behind others.
-
 
 _GREATEST_DOUBLE: Final = float(np.finfo(np.float64).max)
 _BEHIND: Final = {Kind.STRING: "\ufffd", Kind.RAW: b"\xff"}

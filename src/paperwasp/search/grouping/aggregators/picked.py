@@ -1,4 +1,8 @@
-"""The value of one hit of each group: first takes the best hit, argmin and argmax the one with the extreme key."""
+"""first, argmin and argmax: the value of one hit of each group, the best or the one with the extreme key.
+
+The value is single, or all values of the hit where its expression has several. All three are states of the least key,
+where of equal keys the first hit is taken.
+"""
 
 from __future__ import annotations
 
@@ -36,11 +40,6 @@ from paperwasp.search.grouping.values import (
     offsets_of,
     parts_at,
 )
-
-# The value of one hit of each group: of the one with the least key, and of equal keys of the first hit.
-#
-# The value is single, or all values of the hit where its expression has several.
-
 
 _NO_ROW: Final = -1
 _EMPTY: Final[Mapping[Kind, Any]] = {Kind.LONG: 0, Kind.DOUBLE: 0.0, Kind.BOOL: False, Kind.STRING: "", Kind.RAW: b""}

@@ -1,7 +1,13 @@
 """`quantiles([q, …], expression)`: for each q the least of a group's values that is not less than that part of them.
 
 Values are floats; a NaN is passed over. Each group shows a list of `{"quantile": q, "value": v}`, with 0 of no values.
-In an order all groups are equal, as in Vespa. Vespa: QuantileAggregationResult.java
+In an order all groups are equal, as in Vespa (QuantileAggregationResult.java).
+
+Quantiles are read from a sketch of the values of each group: values in order, each for a number of others. Up to
+`EXACT` values of a group are all kept, and quantiles of them are exact, as those of Vespa's KLL sketches are up to 200.
+Of more, `EXACT` are kept that are evenly spread over their ranks, the least and the greatest among them: what is read
+is then at most 1/EXACT of all values away in rank. Each merging of sketches adds as much where more values come
+together. (The error of a KLL sketch with Vespa's k of 200 is 1.33 %.)
 """
 
 from __future__ import annotations
@@ -30,14 +36,6 @@ from paperwasp.search.grouping.conversion import spread, valid_doubles
 from paperwasp.search.grouping.expression_node import ExpressionNode, Rows
 from paperwasp.search.grouping.request import Aggregation
 from paperwasp.search.grouping.values import Values, check_arrays, check_offsets, lengths_of, offsets_of, parts_at
-
-# A sketch of the values of each group from which quantiles are read: values in order, each for a number of others.
-#
-# Up to `EXACT` values of a group are all kept, and quantiles of them are exact, as those of Vespa's KLL sketches are up
-# to 200. Of more, `EXACT` are kept that are evenly spread over their ranks, the least and the greatest among them: what
-# is read is then at most 1/EXACT of all values away in rank. Each merging of sketches adds as much where more values
-# come together. (The error of a KLL sketch with Vespa's k of 200 is 1.33 %.)
-
 
 EXACT: Final = 1024
 """How many values of a group are kept."""

@@ -1,4 +1,4 @@
-"""From the text of grouping statements to operations.
+"""From the text of grouping statements to operations, and to the predicates in them.
 
 Vespa: GroupingParser.jj, GroupingOperation
 """
