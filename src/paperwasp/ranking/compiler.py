@@ -112,7 +112,7 @@ class ExpressionCompiler:
         self.most_visits = limits.RANK_PROGRAM_OPERATIONS
 
     def compile(self, source: Source) -> Value:
-        """The value of an expression."""
+        """Compile an expression to its value."""
         self._depth = self._visits = 0
         try:
             return self.value(source.parse(), Scope(source))
@@ -126,11 +126,11 @@ class ExpressionCompiler:
 
     @property
     def is_within_lambda(self) -> bool:
-        """Whether what is compiled now is computed for cells, not for hits."""
+        """True where the expression compiled now is computed for cells, not for hits."""
         return self._tensors.is_within_lambda
 
     def value(self, node: ExpressionNode, scope: Scope) -> Value:
-        """The value of `node`: its number in the builder, or a tensor."""
+        """Compile `node` to its number in the builder, or to a tensor."""
         self._visits += 1
         self._depth += 1
         if self._depth > limits.RANK_EXPRESSION_DEPTH or self._visits > self.most_visits:
@@ -140,12 +140,11 @@ class ExpressionCompiler:
         return value
 
     def number(self, node: ExpressionNode, scope: Scope) -> int:
-        """A value where Vespa takes numbers: of a tensor the sum of its cells."""
-        value = self.value(node, scope)
-        return value if isinstance(value, int) else self._sum(value)
+        """Compile `node` where Vespa takes numbers: of a tensor the sum of its cells."""
+        return self._as_number(self.value(node, scope))
 
-    def _sum(self, value: TensorNode) -> int:
-        return self.graph.scalar(self.graph.reduce(value, "sum", (), NUMBER))
+    def _as_number(self, value: Value) -> int:
+        return value if isinstance(value, int) else self.graph.scalar(self.graph.reduce(value, "sum", (), NUMBER))
 
     def _apply(self, operation: str, *values: Value) -> Value:
         """An operation on numbers, or cell by cell."""
@@ -181,7 +180,7 @@ class ExpressionCompiler:
         return self._apply(_CALLS.get(node.function, node.function), first, *others)
 
     def _is_dimension(self, node: ExpressionNode, type_: TensorType, scope: Scope) -> bool:
-        """Whether `node` is nothing but the name of a dimension of the type."""
+        """Tell whether `node` is nothing but the name of a dimension of the type."""
         if not isinstance(node, Reference) or node.arguments or node.output or scope.binding(node):
             return False
         if node.name in self._functions or node.name in self._constants:

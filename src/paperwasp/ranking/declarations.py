@@ -55,7 +55,7 @@ class Model(Struct, frozen=True):
     try_run: Callable[[Shapes], Shapes] | None = None
     """The shapes of the outputs, found by a run. Errors: LanguageError where there can be none."""
     is_tried: bool = False
-    """Whether the model has to be run before it is trusted, even if all shapes are declared."""
+    """True where the model has to be run before it is trusted, even if all shapes are declared."""
 
     def session(self) -> OnnxSession:
         """Loaded, if nobody has. Errors: InternalError."""
@@ -143,7 +143,9 @@ class Declarations:
         file = self.model_content(name) if in_package is None else in_package
         if file is None:
             return Model(name, {}, {}, None)
-        return self._once(("onnx", name), lambda: self._runnable(_model_in(name, file)))
+        return self._once(
+            ("onnx", name), lambda: self._runnable(Model(name, {}, {}, read_onnx(name, file.read()), None, file, name))
+        )
 
     def forest(self, kind: str, name: str) -> Forest | None:
         """The forest in the file of an xgboost or lightgbm model; None where files are not available.
@@ -230,10 +232,6 @@ def _outcome(work: Callable[[], _T]) -> _T | LanguageError:
         return work()
     except LanguageError as error:
         return error
-
-
-def _model_in(name: str, file: PackageFile) -> Model:
-    return Model(name, {}, {}, read_onnx(name, file.read()), None, file, name)
 
 
 def _settings(model: OnnxModel) -> SessionSettings:

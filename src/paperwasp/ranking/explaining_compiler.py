@@ -130,7 +130,7 @@ class ExplainingCompiler(ExpressionCompiler):
         return explained
 
     def _choices(self, node: ExpressionNode, children: tuple[Explained, ...]) -> tuple[tuple[int | None, int], ...]:
-        """The values are those that the program asks: they are made again, and are the same."""
+        """Return the conditions of the children. Their values are made again, and are those of the program."""
         if isinstance(node, If):
             return ((self._as_number(children[0].value), 1), (None, 2))
         if not isinstance(node, Switch):
@@ -141,9 +141,6 @@ class ExplainingCompiler(ExpressionCompiler):
             for place in range(1, len(children) - 1, 2)
         ]
         return (*cases, (None, len(children) - 1))
-
-    def _as_number(self, value: Value) -> int:
-        return value if isinstance(value, int) else self._sum(value)
 
     # What a reference turns out to be
 

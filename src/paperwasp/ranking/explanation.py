@@ -39,7 +39,7 @@ class Explained(Struct, frozen=True, eq=False):
     feature: Feature | None = None
     """The rank feature that the node reads; None: the node is none."""
     is_cut: bool = False
-    """Whether there would be more children."""
+    """True where children were left out."""
 
     def __repr__(self) -> str:
         """Without the children, which nodes share."""

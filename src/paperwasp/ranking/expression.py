@@ -1,4 +1,4 @@
-"""Parser of ranking expressions; `ranking.expression` has the tensor functions, literals and slices.
+"""Parsers of ranking expressions, and of the tensor functions, literals, generators and slices within them.
 
 `parse_expression` reads an expression, `parse_reference` the name of one feature or function, as in match-features.
 Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html
@@ -273,23 +273,20 @@ def _join(parts: list[ExpressionNode], operators: list[str]) -> ExpressionNode:
     return node
 
 
-# Parser of the tensor parts of ranking expressions: function calls, literals, generators, slices.
-#
-# Works on the tokens of the parser in `ranking.expression`, which it asks for the expressions within.
-
+# Tensors
 
 _LAMBDA_PARAMETERS: Final = {"lambda": 1, "lambda2": 2}
 
 
 class TensorParser:
-    """`expression` parses what may stand anywhere in an expression."""
+    """Reads function calls, literals, generators and slices. `expression` reads the expressions within."""
 
     def __init__(self, tokens: TokenStream, expression: Callable[[], ExpressionNode]) -> None:
         self.tokens = tokens
         self.expression = expression
 
     def starts(self, name: Token) -> bool:
-        """Whether `name`, which is passed, begins a tensor function, literal or generator."""
+        """Tell whether `name`, which is passed, begins a tensor function, literal or generator."""
         if name.text == "tensor":
             return self.tokens.at("<", "(")
         if name.text in OF_TYPE:
@@ -297,7 +294,7 @@ class TensorParser:
         return name.text in TENSOR_FUNCTIONS and self.tokens.at("(")
 
     def parse(self, name: Token) -> ExpressionNode:
-        """The node that `name` begins."""
+        """Read the node that `name` begins."""
         if name.text == "tensor":
             return self.read_typed(name)
         if name.text in OF_TYPE:

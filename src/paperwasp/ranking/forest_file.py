@@ -1,6 +1,14 @@
 """The files of xgboost and lightgbm models: parsed once for all that rank with them, and released with these.
 
 Errors: LanguageError that names the file.
+
+LightGBM models are in the form of `dump_model()`, as Vespa reads it: a split by number goes left where its feature is
+less than the threshold (LightGBM itself goes left where it is equal, too), a split by categories where the feature is
+one of these texts. A missing feature goes left where `default_left` says so. The objectives of probabilities and of
+logarithms put their function around the sum.
+
+Vespa: https://docs.vespa.ai/en/ranking/lightgbm.html
+Differs: categories that are no texts are refused.
 """
 
 from __future__ import annotations
@@ -63,15 +71,7 @@ def _names(path: str, content: bytes) -> tuple[str, ...]:
         raise LanguageError(f"{names_path(path)} is not UTF-8") from None
 
 
-# LightGBM models in the form of `dump_model()`.
-#
-# As Vespa reads it: a split by number goes left where its feature is less than the threshold (LightGBM itself goes left
-# where it is equal, too), a split by categories where the feature is one of these texts. A missing feature goes left
-# where `default_left` says so. The objectives of probabilities and of logarithms put their function around the sum.
-# Differs: categories that are no texts are refused.
-#
-# Vespa: https://docs.vespa.ai/en/ranking/lightgbm.html
-
+# LightGBM
 
 _LINKS: Final[Mapping[str, Link]] = {
     "cross_entropy": "sigmoid",
@@ -193,7 +193,7 @@ def _categories(dump: Mapping[str, Any], names: Sequence[str], asked: Iterable[A
 
 
 def _asked_by_category(trees: Iterable[Any]) -> Iterator[Any]:
-    """What the splits by categories say that they ask for, be it the number of a feature or not."""
+    """Return the features that the splits by categories name, be they numbers of features or not."""
     pending = list(trees)
     while pending:
         node = pending.pop()

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 
 from paperwasp.errors import InternalError
-from paperwasp.ranking.program import Feature, Floats, Program
+from paperwasp.ranking.program import Floats, Program
 
 if TYPE_CHECKING:
     from paperwasp.ranking.explanation import Explanation
@@ -58,13 +58,13 @@ def _reciprocals(k: float, count: int) -> Floats:
 
 
 class Normalizer(Struct, frozen=True, eq=False):
-    """A feature of the global phase: what becomes of one value of each hit when all of them are seen."""
+    """A feature of the global phase: the value of each hit, normalized over all of them."""
 
     name: str
     input: Program
     of: Callable[[Floats], Floats]
     k: float | None
-    """What `reciprocal_rank` adds to ranks; None: it is linear."""
+    """The number that `reciprocal_rank` adds to ranks; None: it is linear."""
     bm25_field: None = None
     query_name: str | None = None
 
@@ -99,8 +99,13 @@ class GlobalPhase(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def inputs(self) -> Mapping[str, Program]:
-        """name → what a content node computes for each hit: a value for each feature of the program."""
-        return {feature.name: _input_of(feature) for feature in self.program.features}
+        """The program by which a content node computes each feature of the global phase for a hit, by name."""
+        return {
+            feature.name: feature.input
+            if isinstance(feature, Normalizer)
+            else Program((feature,), np.zeros(0), np.zeros(0, np.int32), temporaries=0, result=0)
+            for feature in self.program.features
+        }
 
     def scores(self, rows: Floats) -> Floats:
         """One score for each hit. `rows`: the hits' values of `inputs`, one row a hit, the best hit first."""
@@ -113,9 +118,3 @@ class GlobalPhase(Struct, frozen=True, eq=False, dict=True):
             column = np.ascontiguousarray(rows[:, number])
             columns[feature.name] = feature.of(column) if isinstance(feature, Normalizer) else column
         return columns
-
-
-def _input_of(feature: Feature) -> Program:
-    if isinstance(feature, Normalizer):
-        return feature.input
-    return Program((feature,), np.zeros(0), np.zeros(0, np.int32), temporaries=0, result=0)

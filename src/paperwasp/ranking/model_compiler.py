@@ -1,8 +1,8 @@
 """Models in expressions, compiled: forests, ONNX models, and the sequences of tokens that feed them, as nodes of
 tensors.
 
-What feeds a model are expressions of the profile: those that an `onnx-model` declares for its inputs, and those that
-the splits of a forest ask for by their text.
+Expressions of the profile feed a model: those that an `onnx-model` declares for its inputs, and those that the splits
+of a forest name by their text.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class ModelCompiler:
 
     @staticmethod
     def compiles(node: Reference) -> bool:
-        """Whether the reference is to a model, or a sequence of tokens."""
+        """Tell whether the reference is to a model, or a sequence of tokens."""
         if node.name in SEQUENCES:
             return not node.output and len(node.arguments) > SEQUENCES[node.name][0]
         return bool(node.arguments) and (node.name in ONNX or node.name in TREES)
@@ -136,16 +136,17 @@ class ModelCompiler:
         return self._graph.apply(key, sequence_type(said[-1]), operands, apply)
 
 
-# Running an ONNX model for a block of hits: all in few runs where its first dimension is free, else one after another.
-#
-# A hit that the model fails for has zeros, as in Vespa, and the failure is logged.
-
+# Runs of an ONNX model for a block of hits
 
 _LOG: Final = logging.getLogger("paperwasp.ranking")
 
 
 class OnnxRun:
-    """A model of which every input is fed. `load` gives its session, which is kept from the first run on."""
+    """A model of which every input is fed. `load` gives its session, which is kept from the first run on.
+
+    All hits are in few runs where the first dimension of the model is free, else one after another. A hit for which the
+    model fails has zeros, as in Vespa, and the failure is logged.
+    """
 
     def __init__(
         self, name: str, signature: OnnxSignature, outputs: Mapping[str, TensorType], load: Callable[[], OnnxSession]

@@ -1,4 +1,14 @@
-"""The types of models in expressions: ONNX models, forests, and the sequences of tokens that feed models for texts."""
+"""The types of models in expressions: ONNX models, forests, and the sequences of tokens that feed models for texts.
+
+    onnx(model).output, xgboost(file), lightgbm(file)
+
+A model for texts takes `start, first, end, second, end, …`, and zeros behind: tokenInputIds and customTokenInputIds are
+the tokens, tokenTypeIds tells the first sequence (0) from those behind it (1), tokenAttentionMask the tokens (1) from
+the zeros behind. A sequence has as many tokens as are above zero.
+
+Errors: LanguageError, without a place where it is that of the reference; FileNotAvailable.
+Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#tokenInputIds(length,input_1,input_2,...)
+"""
 
 from __future__ import annotations
 
@@ -18,11 +28,6 @@ from paperwasp.ranking.onnx.file import OnnxSignature, OnnxValue
 from paperwasp.ranking.scope import Scope, Source, argument_text
 from paperwasp.ranking.tree import ExpressionNode, Reference
 from paperwasp.text.parsing.tokens import did_you_mean
-
-# The types of models in expressions: onnx(model).output, xgboost(file), lightgbm(file), and what feeds them.
-#
-# Errors: LanguageError, without a place where it is that of the reference; FileNotAvailable.
-
 
 TREES: Final = frozenset(("xgboost", "lightgbm"))
 ONNX: Final = frozenset(("onnx", "onnxModel", "onnx_vespa"))
@@ -160,13 +165,7 @@ def _check_output(model: Model, wanted: OnnxValue, known: TensorType | None, sha
     return found
 
 
-# The inputs of models for texts, made of sequences of tokens: `start, first, end, second, end, …`, and zeros behind.
-#
-# tokenInputIds and customTokenInputIds are the tokens, tokenTypeIds tells the first sequence (0) from those behind it
-# (1), tokenAttentionMask what is a token (1) from the zeros behind. A sequence has as many tokens as are above zero.
-#
-# Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#tokenInputIds(length,input_1,input_2,...)
-
+# Sequences of tokens
 
 CLS: Final = 101
 SEP: Final = 102

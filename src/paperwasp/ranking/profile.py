@@ -81,7 +81,7 @@ class CompiledProfile(Struct, frozen=True, eq=False):
     tensor_inputs: Mapping[str, Tensor]
     """query(name) → default value, for its inputs of tensor type that have one."""
     labels: Labels
-    """Those of its constants, as the tensors of a query number them."""
+    """The labels of its constants, as the tensors of a query number them."""
     properties: Mapping[str, str]
     undeclared_inputs: tuple[str, ...]
     """Names in query(name) that are not declared, in a profile with tensors: they count as numbers."""
@@ -167,7 +167,7 @@ class _Root(NamedTuple):
 
     @property
     def is_number(self) -> bool:
-        """Whether it has to be a number, and no tensor."""
+        """True where it has to be a number, and no tensor."""
         return self.kind.endswith("-phase") or self.kind == _SORT_FEATURES
 
 

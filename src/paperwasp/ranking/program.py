@@ -50,7 +50,7 @@ class FindBest(Protocol):
 
 
 def find_best_of(feature: Feature) -> FindBest | None:
-    """What finds the best hits by a feature, where it has such a kernel."""
+    """The kernel that finds the best hits by a feature, where it has one."""
     found: FindBest | None = getattr(feature, "best", None)
     return found
 
@@ -98,7 +98,7 @@ class Program(Struct, frozen=True, eq=False):
 
     @property
     def is_feature(self) -> bool:
-        """Whether the value is that of a feature, as it is."""
+        """True where the value is that of a feature, as it is."""
         return self.result < len(self.features)
 
     @property
@@ -138,13 +138,14 @@ class ProgramBuilder:
         return self._number_of(("feature", feature.name), Step(feature=feature))
 
     def apply(self, operation: str, *operands: int) -> int:
-        """The number of `operation` on these values; done at once if they are constants, or the condition is one."""
+        """Return the number of `operation` on these values; constants, or a constant condition, are computed at once."""
         constants = [self._values[operand].constant for operand in operands]
         if operation == "select" and constants[0] is not None:
             return operands[1] if constants[0] != 0.0 else operands[2]
         known = [constant for constant in constants if constant is not None]
         if len(known) == len(operands):
-            return self.constant(_fold(operation, known))
+            # by the kernel itself, so that folding never changes a score
+            return self.constant(float(apply_operation(operation, [np.array([each], np.float64) for each in known])[0]))
         return self._number_of((operation, *operands), Step(operation=operation, operands=operands))
 
     def operation_on(self, value: int, names: Sequence[str]) -> str | None:
@@ -210,7 +211,7 @@ class ProgramBuilder:
 
 
 def apply_operation(operation: str, operands: Sequence[Floats]) -> Floats:
-    """Computes one operation as the kernel does within a program, in float64. Operands have the same length, or 1."""
+    """Compute one operation as the kernel does within a program, in float64. Operands have the same length, or 1."""
     arity = OPERATIONS[operation]
     code = np.array([OPCODES[operation], arity, *range(arity), *[0] * (OPERATION_WIDTH - 2 - arity)], np.int32)
     out = np.empty(max(map(len, operands)), np.float64)
@@ -221,24 +222,17 @@ def apply_operation(operation: str, operands: Sequence[Floats]) -> Floats:
 _NO_CONSTANTS: Final[Floats] = np.zeros(0)
 
 
-def _fold(operation: str, operands: Sequence[float]) -> float:
-    """Computes an operation on constants by the kernel itself, so that folding never changes a score."""
-    return float(apply_operation(operation, [np.array([operand], np.float64) for operand in operands])[0])
-
-
-# Whether a program is a weighted sum of bm25 features: what dynamic pruning needs to know.
-#
-# The program is run once on forms instead of numbers. A form is a constant, or fields with weights; anything else has
-# none.
-
+# Weighted sums of bm25 features, by which dynamic pruning finds the best hits
 
 Form = float | dict[str, float] | None
+"""A constant, or fields with weights; None: anything else."""
 
 
 def weighted_sum(program: Program, known: Callable[[Feature], float | None]) -> Mapping[str, float] | None:
-    """Field → weight, where the program is exactly the sum of bm25(field) times its weight; else None.
+    """Return field → weight where the program is exactly the sum of bm25(field) times its weight; else None.
 
-    `known` answers the value of a feature that is the same for all hits of this query. Weights may be negative.
+    The program is run once on forms instead of numbers. `known` returns the value of a feature that is the same for all
+    hits of this query. Weights may be negative.
     """
     operands: list[Form] = []
     for feature in program.features:

@@ -31,7 +31,7 @@ class RankExpressions(NamedTuple):
 
     @property
     def kinds(self) -> frozenset[str]:
-        """What is given: `first-phase`, `match-features`, …"""
+        """The kinds of expressions that are given: `first-phase`, `match-features`, …"""
         return frozenset(_KINDS[field] for field, text in zip(self._fields, self, strict=True) if text is not None)
 
 

@@ -28,7 +28,7 @@ class Source(Struct, frozen=True):
     start: Position | None = None
     around: str = ""
     is_exact: bool = True
-    """Whether the text is in the file as it is here; if not, problems anywhere in it are reported at `start`."""
+    """True where the text is in the file as it is here; if not, problems anywhere in it are reported at `start`."""
 
     def parse(self) -> ExpressionNode:
         """The tree; raises LanguageError with the place in the file."""
@@ -76,7 +76,7 @@ class Scope(Struct, frozen=True):
     calls: tuple[str, ...] = ()
     """The functions being compiled, outermost first."""
     is_closed: bool = False
-    """Whether only bound names are seen, as in the lambdas of tensor functions."""
+    """True where only bound names are seen, as in the lambdas of tensor functions."""
 
     def fail(self, node: ExpressionNode, message: str) -> NoReturn:
         raise self.source.error(node, message)

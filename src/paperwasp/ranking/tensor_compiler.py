@@ -38,7 +38,6 @@ from paperwasp.ranking.tree import (
     Number,
     OfType,
     Slice,
-    SlicePlace,
     TensorCall,
     TensorLiteral,
     Word,
@@ -103,7 +102,7 @@ class TensorCompiler:
 
     @property
     def is_within_lambda(self) -> bool:
-        """Whether what is compiled now is the body of a function without a name, or of a generator."""
+        """True where the expression compiled now is the body of a function without a name, or of a generator."""
         return self._level > 0
 
     def node(self, node: ExpressionNode, scope: Scope) -> TensorNode:
@@ -277,7 +276,8 @@ class TensorCompiler:
         operands: list[TensorNode] = []
         keys: list[object] = []
         for place in node.places:
-            name = place.dimension or _only(tensor.type, place)
+            unnamed = tensor.type.indexed if place.label is None else tensor.type.mapped
+            name = place.dimension or unnamed[0].name
             is_mapped = dimensions[name].is_mapped
             if place.index is None:
                 places.append((name, _place_of_label(place.label or "", is_mapped)))
@@ -294,11 +294,6 @@ class TensorCompiler:
 
         type_ = rules.sliced(tensor.type, [name for name, _ in places])
         return self.as_value(self._graph.node(("slice", *keys), type_, given, work))
-
-
-def _only(type_: TensorType, place: SlicePlace) -> str:
-    candidates = type_.indexed if place.label is None else type_.mapped
-    return candidates[0].name
 
 
 def _place_of_label(label: str, is_mapped: bool) -> Callable[..., Any]:

@@ -61,14 +61,6 @@ def _cellwise(lambda_parameters: int, combine: Callable[..., TensorType]) -> Cal
     return type_of
 
 
-def _reduce(given: Operands) -> TensorType:
-    return rules.reduced(given.types[0], given.words[1:])
-
-
-def _reduce_all(given: Operands) -> TensorType:
-    return rules.reduced(given.types[0], given.words)
-
-
 def _with_reduced(given: Operands) -> TensorType:
     """The type of functions that combine a tensor with what it reduces to."""
     [type_] = given.types
@@ -77,15 +69,6 @@ def _with_reduced(given: Operands) -> TensorType:
 
 def _product(given: Operands) -> TensorType:
     return rules.reduced(rules.joined(*given.types[:2]), given.words)
-
-
-def _product_plus(given: Operands) -> TensorType:
-    return rules.joined(_product(given), given.types[2])
-
-
-def _concat(given: Operands) -> TensorType:
-    first, second = given.types
-    return rules.concatenated(first, second, given.words[0])
 
 
 def _map_subspaces(given: Operands) -> TensorType:
@@ -120,14 +103,16 @@ FUNCTIONS: Final[Mapping[str, TensorFunction]] = {
     "map": TensorFunction(("tensor", "lambda"), _cellwise(1, rules.mapped)),
     "map_subspaces": TensorFunction(("tensor", "lambda"), _map_subspaces),
     "filter_subspaces": TensorFunction(("tensor", "lambda"), _filter_subspaces),
-    "reduce": TensorFunction(("tensor", "aggregator", "dimensions"), _reduce),
+    "reduce": TensorFunction(("tensor", "aggregator", "dimensions"), lambda g: rules.reduced(g.types[0], g.words[1:])),
     "join": TensorFunction(("tensor", "tensor", "lambda2"), _cellwise(2, rules.joined)),
     "merge": TensorFunction(("tensor", "tensor", "lambda2"), _cellwise(2, rules.merged)),
     "rename": TensorFunction(("tensor", "names", "names"), lambda g: rules.renamed(g.types[0], *g.names)),
-    "concat": TensorFunction(_PAIR_IN_DIMENSION, _concat),
+    "concat": TensorFunction(_PAIR_IN_DIMENSION, lambda g: rules.concatenated(g.types[0], g.types[1], g.words[0])),
     "cell_cast": TensorFunction(("tensor", "cells"), lambda g: rules.cast(g.types[0], g.words[0])),
     "cell_order": TensorFunction(("tensor", "order"), lambda g: rules.mapped(g.types[0])),
-    **dict.fromkeys(CHOICES["aggregator"], TensorFunction(_OVER_DIMENSIONS, _reduce_all)),
+    **dict.fromkeys(
+        CHOICES["aggregator"], TensorFunction(_OVER_DIMENSIONS, lambda g: rules.reduced(g.types[0], g.words))
+    ),
     **dict.fromkeys(
         ("argmax", "argmin", "l1_normalize", "l2_normalize", "softmax"),
         TensorFunction(_OVER_DIMENSIONS, _with_reduced),
@@ -135,7 +120,9 @@ FUNCTIONS: Final[Mapping[str, TensorFunction]] = {
     **dict.fromkeys(
         ("cosine_similarity", "euclidean_distance", "matmul"), TensorFunction(_PAIR_IN_DIMENSION, _product)
     ),
-    "xw_plus_b": TensorFunction(("tensor", "tensor", "tensor", "dimension"), _product_plus),
+    "xw_plus_b": TensorFunction(
+        ("tensor", "tensor", "tensor", "dimension"), lambda g: rules.joined(_product(g), g.types[2])
+    ),
     "expand": TensorFunction(("tensor", "dimension"), _expand),
     "top": TensorFunction(("tensor", "tensor"), _top),
     "unpack_bits": TensorFunction(("tensor", "cells", "endian"), _unpack_bits, optional=2),
@@ -145,13 +132,11 @@ OF_TYPE: Final = frozenset(("range", "diag", "random"))
 """Functions that take the dimensions of an indexed tensor type."""
 
 
-# The type of a slice of a tensor: where it is cut must be in the tensor.
-#
-# Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html#slice
-
-
 def sliced_type(node: Slice, type_: TensorType) -> TensorType:
-    """Errors: ValueError that says what does not fit."""
+    """Return the type of a slice of a tensor. Errors: ValueError where it is cut at a place that is not in the tensor.
+
+    Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html#slice
+    """
     [first, *_] = node.places
     if first.dimension:
         for place in node.places:

@@ -4,6 +4,11 @@ A `TensorGraph` makes nodes: the same operation on the same operands is the same
 nothing but constants are computed at once. A number becomes a node by `number`; a node whose tensor is a number becomes
 a value of the scalar program by `scalar`, as a feature of it. Nodes are immutable, but for what is remembered of a
 constant; a graph may run in many threads.
+
+Dot products, and the forms of MaxSim, have a kernel that computes them where the vectors of documents stand. When an
+expression is compiled, its types tell whether it is one. The vectors of the query must be the same for all hits, which
+blocks tell: where they are not, the nodes are computed one by one.
+Vespa: https://docs.vespa.ai/en/ranking/tensor-examples.html
 """
 
 from __future__ import annotations
@@ -277,14 +282,14 @@ class TensorGraph:
 
 
 def cells_of(value: RankValue) -> int:
-    """About how many cells of tensors are computed for one hit."""
+    """Estimate the cells of tensors that are computed for one hit."""
     if isinstance(value, TensorNode):
         return value.cells
     return sum(feature.node.cells for feature in value.features if isinstance(feature, TensorFeature))
 
 
 def _work_cells(type_: TensorType, operands: Sequence[TensorNode], times: int, beside: int) -> int:
-    """Those of the operands, and one for each combination of places in all dimensions."""
+    """Count the cells of the operands, and one for each combination of places in all dimensions."""
     sizes = {d.name: d.size or 1 for each in (type_, *(operand.type for operand in operands)) for d in each.dimensions}
     below = sum(operand.cells for operand in operands if operand.folded is None)
     return min(prod(sizes.values()) + times * (below + beside), _MOST_CELLS)
@@ -311,11 +316,7 @@ RankValue = Program | TensorNode
 """A compiled expression: a program for a number, a node for a tensor."""
 
 
-# Expressions that a kernel works where the vectors of documents stand: dot products, and the forms of MaxSim.
-#
-# What the types allow is found when an expression is compiled. The vectors of the query must be the same for all hits,
-# which blocks tell: where they are not, the nodes do what they say.
-# Vespa: https://docs.vespa.ai/en/ranking/tensor-examples.html
+# Dot products, and the forms of MaxSim, computed by a kernel where the vectors of documents stand
 
 
 class Similarity(Struct, frozen=True, eq=False):
@@ -377,16 +378,13 @@ def dot_product(node: TensorNode, names: tuple[str, ...]) -> DotProduct | None:
 
 def max_similarity(node: TensorNode, names: tuple[str, ...]) -> Similarity | None:
     """The kernel form of the sum of `node` over dimensions; None unless it is a sum of greatest similarities."""
-    return _nearest_of(node.operands[0], node.key[2], names[0]) if _is_greatest(node) and len(names) == 1 else None
+    is_greatest = node.key[:2] == ("reduce", "max")
+    return _nearest_of(node.operands[0], node.key[2], names[0]) if is_greatest and len(names) == 1 else None
 
 
 def greatest_similarity(node: TensorNode, names: tuple[str, ...]) -> Similarity | None:
     """The kernel form of the greatest cell of `node`; None unless its cells are similarities to one query vector."""
     return _nearest_of(node, names, "")
-
-
-def _is_greatest(node: TensorNode) -> bool:
-    return node.key[:2] == ("reduce", "max")
 
 
 def _nearest_of(node: TensorNode, best: tuple[str, ...], summed: str) -> Similarity | None:

@@ -1,4 +1,4 @@
-"""Working out programs and tensors for one block of hits: each feature and each node of tensors once.
+"""Computing programs and tensors for one block of hits: each feature and each node of tensors once.
 
 The function of a `map_subspaces`, or the expression of a generator, is computed for many cells at once: these are the
 hits of an inner block, in which the names that it binds have values. What does not depend on these names is computed in
@@ -20,8 +20,6 @@ from paperwasp.document.tensor import algebra
 from paperwasp.document.tensor.batch import KeptTensors, Labels, StoredTensors, TensorBatch
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.ranking.program import Feature, FindBest, Floats, Program
-
-# The node of a graph of tensors, and the block of hits that it is computed for.
 
 
 class Block(Protocol):

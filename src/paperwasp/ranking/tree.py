@@ -233,9 +233,7 @@ def enclose(node: ExpressionNode, least_level: int) -> str:
     return str(node) if node.level >= least_level else f"({node})"
 
 
-# The nodes of tensors in the tree of a ranking expression.
-#
-# Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html#tensor-functions
+# Tensors: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html#tensor-functions
 
 
 class Word(ExpressionNode, frozen=True):

@@ -1,4 +1,7 @@
-"""What is known of expressions and rank profiles without running them: types, what is read, warnings of bm25."""
+"""The analysis of expressions and rank profiles without running them: types, features that are read, problems.
+
+Rank profiles whose bm25 cannot score are valid, and their scores are 0 or all alike: there are warnings of them.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,12 @@ from paperwasp.ranking.scope import Source
 from paperwasp.ranking.type_inference import TypeInference
 from paperwasp.schema.model import RankProfile, Schema
 
-# One expression over a rank profile, without running it: its type, what it reads, and what is wrong with it.
-
-
 EXPRESSION: Final = "expression"
 """The source that positions in the text of the expression name."""
 
 
 class TypedExpression(NamedTuple):
-    """What an expression is over one rank profile of one schema."""
+    """The analysis of an expression over one rank profile of one schema."""
 
     schema: str
     profile: str
@@ -33,7 +33,7 @@ class TypedExpression(NamedTuple):
     phases: tuple[str, ...] = ()
     """Where it may stand."""
     pending: tuple[str, ...] = ()
-    """What of it is not executed yet."""
+    """The parts of it that are not executed yet."""
     undeclared: tuple[str, ...] = ()
     """Inputs that are not declared: they are numbers."""
     problems: tuple[LanguageError, ...] = ()
@@ -42,7 +42,7 @@ class TypedExpression(NamedTuple):
 def type_expression(
     text: str, schema: str, profile: RankProfile, catalog: Catalog, declarations: Declarations
 ) -> TypedExpression:
-    """The type of an expression over a rank profile. What is wrong with it is in the result."""
+    """Analyze an expression over a rank profile. Problems are in the result."""
     compiler = ProfileCompiler(profile, catalog, "", declarations, frozenset((EXPRESSION,)))
     inference = TypeInference(catalog, compiler.names())
     inference.most_problems = limits.expressions.PROBLEMS
@@ -67,26 +67,25 @@ def type_expression(
     )
 
 
-# Warnings of rank profiles whose bm25 cannot score: they are valid, and their scores are 0 or all alike.
-
+# Warnings of bm25
 
 _BEGINNING: Final = "bm25("
 
 
 def bm25_fields(names: Iterable[str]) -> list[str]:
-    """The fields of the bm25 features among some features, each once."""
+    """Return the fields of the bm25 features among some features, each once."""
     found = (name.removeprefix(_BEGINNING).removesuffix(")") for name in names if name.startswith(_BEGINNING))
     return list(dict.fromkeys(field.partition(",")[0].removeprefix("field:") for field in found))
 
 
 def fields_of_profile(profile: CompiledProfile) -> list[str]:
-    """The fields whose bm25 the first two phases of a profile take."""
+    """Return the fields whose bm25 the first two phases of a profile take."""
     programs = [profile.first_phase] + ([profile.second_phase] if profile.second_phase is not None else [])
     return bm25_fields(feature.name for program in programs for feature in program.features)
 
 
 def coarse(schema: Schema, fields: Iterable[str]) -> Iterator[str]:
-    """A sentence for each of the fields of which too little is kept for bm25."""
+    """Warn of each of the fields of which too little is kept for bm25."""
     for name in fields:
         index = schema.fields[name].index if name in schema.fields else None
         if index is not None and not index.enable_bm25 and not schema.is_streamed:
@@ -97,7 +96,7 @@ def coarse(schema: Schema, fields: Iterable[str]) -> Iterator[str]:
 
 
 def unsearched(profile: CompiledProfile, searched: Collection[str]) -> Iterator[str]:
-    """A sentence for each of the fields in which the query has no term."""
+    """Warn of each of the fields in which the query has no term."""
     for name in fields_of_profile(profile):
         if name not in searched:
             yield f"bm25({name}) is 0 in all hits: no term of the query searches field {name}"

@@ -1,4 +1,24 @@
-"""XGBoost models: what `dump_model` writes as JSON, and `save_model` as Universal Binary JSON."""
+"""XGBoost models, as `dump_model` writes them in JSON, and `save_model` in Universal Binary JSON.
+
+`dump_model(dump_format="json")` is a list of trees. It has neither base score nor objective, so the model is the sum of
+its trees. As Vespa reads it: a split goes to `yes` where its feature is less than `split_condition`, which is rounded
+to a float as XGBoost has it; a missing feature goes to `yes` if `missing` says so, else to `no`. A feature that is
+named by a number n only is `xgboost_input_n`.
+
+`save_model("name.ubj")` has trees as columns, with base score, objective and names. As Vespa reads it: the value is the
+sum of the trees and the base score, which a logistic objective has as a probability; no function is put around the sum.
+Feature n has the name in line n of `name-features.txt` if there is one, else that in the model, else `xgboost_input_n`.
+
+Universal Binary JSON is big-endian, and every value begins with a marker. Arrays that say the type of their elements
+become arrays of NumPy, all else becomes as JSON does. The content is not trusted: no count is believed beyond the bytes
+that are there, and depth and number of values are bounded. Format: https://ubjson.org/type-reference/
+
+Vespa: https://docs.vespa.ai/en/ranking/xgboost.html
+Differs: in dumps, statistics are passed over, and splits without a condition (indicators) or by categories refused. In
+saved models, leaves have the values that XGBoost itself predicts with (Vespa takes the weights before leaves were made
+of them: other ones after pruning, or where leaves are fitted to quantiles); splits by categories and models of several
+outputs are refused, which Vespa gets wrong in silence.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +34,6 @@ from paperwasp import limits
 from paperwasp.core.clock import check_time
 from paperwasp.ranking.forest import Forest, ForestBuilder, Split, number_of
 from paperwasp.text.large_json import load_json_without
-
-# XGBoost models in the form of `dump_model(dump_format="json")`: a list of trees. The dump has neither base score nor
-# objective, so the model is the sum of its trees. What `save_model` writes is read below.
-#
-# As Vespa reads it: a split goes to `yes` where its feature is less than `split_condition`, which is rounded to a float
-# as XGBoost has it; a missing feature goes to `yes` if `missing` says so, else to `no`. A feature that is named by a
-# number n only is `xgboost_input_n`.
-# Differs: statistics in the dump are passed over, and splits without a condition (indicators) or by categories refused.
-#
-# Vespa: https://docs.vespa.ai/en/ranking/xgboost.html
-
 
 _NO_TREES: Final = "it holds no trees: a list of them is expected"
 
@@ -72,17 +81,7 @@ def _node_of_object(node: Any) -> Split | float:
     return Split(name, yes, no, node.get("missing", 0) == node.get("yes", 0), threshold)
 
 
-# XGBoost models in the form of `save_model("name.ubj")`: trees as columns, with base score, objective and names.
-#
-# As Vespa reads it: the value is the sum of the trees and the base score, which a logistic objective has as a
-# probability; no function is put around the sum. Feature n has the name in line n of `name-features.txt` if there is
-# one, else that in the model, else `xgboost_input_n`.
-# Differs: leaves have the values that XGBoost itself predicts with (Vespa takes the weights before leaves were made of
-# them: other ones after pruning, or where leaves are fitted to quantiles); splits by categories and models of several
-# outputs are refused, which Vespa gets wrong in silence.
-#
-# Vespa: https://docs.vespa.ai/en/ranking/xgboost.html#ubj-format-recommended
-
+# Saved models
 
 _LEAF: Final = -1
 _COLUMNS: Final = ("left_children", "right_children", "split_indices", "split_conditions", "default_left")
@@ -203,13 +202,7 @@ def _node_of_columns(columns: Sequence[Sequence[Any]], names: Sequence[str], nod
     return Split(name, left[node], right[node], missing_left[node] != 0, condition)
 
 
-# Universal Binary JSON: what xgboost saves its models in. Big-endian, and every value begins with a marker.
-#
-# Arrays that say the type of their elements become arrays of NumPy, all else what JSON would be. The content is not
-# trusted: no count is believed beyond the bytes that are there, and depth and number of values are bounded.
-#
-# Format: https://ubjson.org/type-reference/
-
+# Universal Binary JSON
 
 _NUMBERS: Final[Mapping[str, np.dtype[Any]]] = {
     "i": np.dtype(">i1"),

@@ -36,7 +36,7 @@ def main() -> None:
 
 
 _NO_MEMORY = ("Available memory of ", "Failed to allocate memory", "bad_alloc", "bad allocation")
-"""What onnxruntime says where there is no memory; with other inputs there would be none either."""
+"""Messages of onnxruntime where there is no memory; with other inputs there would be none either."""
 
 
 def _load(content: bytes, arena_bytes: int) -> Any:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from paperwasp import limits
 
 _NO_MEMORY: Final = ("Available memory of ", "Failed to allocate memory", "bad_alloc", "bad allocation")
-"""What the runtime says where there is no more."""
+"""Messages of the runtime where there is no more memory."""
 _CONTROL_GROUP: Final = Path("/sys/fs/cgroup/memory.max")
 _SHRINK: Final = ("memory.enable_memory_arena_shrinkage", "cpu:0")
 _AS_ASKED: Final = 1
@@ -24,7 +24,7 @@ _AS_ASKED: Final = 1
 
 
 def model_memory_bytes() -> int:
-    """What all runs of models in a process may take together, the weights of models aside."""
+    """Return the memory that all runs of models in a process may take together, the weights of models aside."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with suppress(OSError, ValueError):
         machine = min(machine, int(_CONTROL_GROUP.read_text()))
@@ -71,5 +71,5 @@ ARENA: Final = Arena()
 
 
 def is_about_memory(message: str) -> bool:
-    """Whether that is what the runtime says where there is no memory."""
+    """Tell whether the runtime says by this message that there is no memory."""
     return any(each in message for each in _NO_MEMORY)

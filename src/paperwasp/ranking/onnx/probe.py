@@ -1,10 +1,11 @@
 """Trying an ONNX model before it is trusted: loaded and run once, with zeros, in a process of its own.
 
-The runtime may take memory and time without bound, and a defect in it would end the process: of the child, here. What
-it tells are the sizes of the outputs that the file leaves open. A model with data in other files is refused before
-(`onnx_contained`), and the child's folder is empty.
+The runtime may take memory and time without bound, and a defect in it would end the process: of the child, here. The
+run tells the sizes of the outputs that the file leaves open. A model that would read its weights from other files is
+refused before any runtime has seen it (`other_file`): their paths may lead anywhere. The child's folder is empty.
 
 Vespa: https://docs.vespa.ai/en/ranking/onnx.html#using-vespa-analyze-onnx-model
+Format: https://onnx.ai/onnx/repo-docs/ExternalData.html
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class DoesNotRun(LanguageError):
 
 
 def probe(path: str, content: bytes, shapes: Shapes) -> Shapes:
-    """The shapes of the model's outputs, by name, for inputs of these shapes.
+    """Find the shapes of the model's outputs, by name, for inputs of these shapes.
 
     Errors: LanguageError with the path; of these DoesNotRun.
     """
@@ -76,7 +77,8 @@ def _run_probe(path: str, content: bytes, shapes: Shapes) -> Shapes:
     if done.returncode < 0:
         raise LanguageError(f"{path}: loading it or one run ended the process by signal {-done.returncode}")
     if done.returncode:
-        raise LanguageError(f"{path}: it could not be tried: {_last_line(done.stderr)}")
+        [*_, reason] = ["no reason given", *done.stderr.decode(errors="replace").strip().splitlines()]
+        raise LanguageError(f"{path}: it could not be tried: {reason[:300]}")
     answer = json.loads(done.stdout)
     if "error" in answer:
         failure = DoesNotRun if answer.get("is_loaded") else LanguageError
@@ -86,23 +88,13 @@ def _run_probe(path: str, content: bytes, shapes: Shapes) -> Shapes:
 
 
 def _at_most(seconds: float) -> float:
-    """The time that the thread's work leaves of this. Errors: OutOfTime."""
+    """Return the time that the thread's work leaves of this. Errors: OutOfTime."""
     check_time()
     end_ns = work_ends_at()
     return min(seconds, max(0.001, (end_ns - time.monotonic_ns()) / 1e9)) if end_ns else seconds
 
 
-def _last_line(text: bytes) -> str:
-    return (text.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1][:300]
-
-
-# Finds what an ONNX model would read from other files: such a model is refused before any runtime has seen it.
-#
-# The weights of a tensor may be at a path outside the package, or outside of everything that a package should reach.
-# They may be in the graph, in nodes, in the graphs within nodes, and in functions.
-#
-# Format: https://onnx.ai/onnx/repo-docs/ExternalData.html
-
+# Weights in other files: of tensors in the graph, in nodes, in the graphs within nodes, and in functions
 
 _MODEL, _GRAPH, _FUNCTION, _NODE, _ATTRIBUTE, _SPARSE, _TENSOR = range(7)
 
@@ -120,7 +112,7 @@ _KEY, _VALUE = 1, 2
 
 
 def other_file(content: bytes) -> str | None:
-    """The name of a file that the model would read; None: it has all of its weights. A damaged model reads none."""
+    """Find the name of a file that the model would read; None: it has all weights, or is damaged."""
     try:
         return next(_other_files(memoryview(content)), None)
     except ValueError:

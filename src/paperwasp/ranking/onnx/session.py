@@ -62,12 +62,12 @@ class SessionSettings(Struct, frozen=True):
     intraop_threads: int = 1
     interop_threads: int = 1
     parallel: bool = False
-    """Whether independent operations run beside each other."""
+    """True where independent operations run beside each other."""
     gpu_device: int | None = None
     spins: bool = True
-    """Whether threads without work wait for more with their processor busy, for a while."""
+    """True where threads without work wait for more with their processor busy, for a while."""
     optimizes: bool = True
-    """Whether the runtime may change the graph of the model before it runs it."""
+    """True where the runtime may change the graph of the model before it runs it."""
 
 
 DEFAULT_SETTINGS: Final = SessionSettings()
@@ -99,7 +99,7 @@ class OnnxSession:
         self._batches: dict[tuple[Any, ...], bool] = {}
 
     def run(self, inputs: Arrays) -> Arrays:
-        """The outputs by name. Errors: RunFailed, of these TooMuchMemory; OutOfTime when the thread's time is over."""
+        """Return the outputs by name. Errors: RunFailed, of these TooMuchMemory; OutOfTime."""
         with np.errstate(all="ignore"):
             fed = {name: np.asarray(values, self._dtypes[name], order="C") for name, values in inputs.items()}
         options = self._run_options()
@@ -120,8 +120,8 @@ class OnnxSession:
         return dict(zip(self.outputs, found, strict=True))
 
     def takes_batches(self, shapes: Mapping[str, Sequence[int]]) -> bool:
-        """Whether several hits may be one run, below each other in the first dimension: tried with two that were made
-        up, and remembered. `shapes`: those of the inputs of one hit, 1 in front."""
+        """Tell whether several hits may be one run, below each other in the first dimension: this is tried with two
+        invented ones, and remembered. `shapes`: those of the inputs of one hit, 1 in front."""
         key = tuple(sorted((name, tuple(shape)) for name, shape in shapes.items()))
         known = self._batches.get(key)
         if known is None:
@@ -145,7 +145,7 @@ def _agree(together: NDArray[Any], alone: Sequence[NDArray[Any]]) -> bool:
 
 
 def has_gpu() -> bool:
-    """Whether the runtime that is installed can use one."""
+    """Tell whether the runtime that is installed can use a GPU."""
     import onnxruntime
 
     return _CUDA in onnxruntime.get_available_providers()
@@ -174,10 +174,7 @@ def session_of(path: str, content: bytes, settings: SessionSettings) -> OnnxSess
         return found
 
 
-# Ends runs of ONNX models whose time is over: how long one takes may depend on its inputs, and the runtime looks at
-# no clock. It ends a run between two operations of the model when another thread says so.
-#
-# One thread watches all runs; there is none before the first run that has an end.
+# Runs whose time is over
 
 
 class Stoppable(Protocol):
@@ -188,7 +185,11 @@ class Stoppable(Protocol):
 
 
 class RunWatch:
-    """Knows all runs under way that have an end."""
+    """The runs under way that have an end.
+
+    How long a run takes may depend on its inputs, and the runtime looks at no clock: it ends a run between two
+    operations of the model when another thread says so. One thread watches all runs, from the first with an end on.
+    """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
