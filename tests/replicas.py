@@ -109,14 +109,14 @@ def install() -> None:
             replica.read()
             trim(applied)
 
-        import_partition = node._consumer.import_partition
+        change_beside_log = node._consumer.change_beside_log
 
         def imported(change: Callable[[Any], object]) -> None:
-            replica.give_up("a partition was imported, which is not in the log")
-            import_partition(change)
+            replica.give_up("a partition came or went, which is not in the log")
+            change_beside_log(change)
 
         log.trim = trimmed
-        node._consumer.import_partition = imported
+        node._consumer.change_beside_log = imported
 
     def stopped(node: Any, *, checkpoint: bool = True) -> None:
         if node.operations.is_closed:

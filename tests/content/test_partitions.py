@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import io
 import random
+import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from paperwasp import limits
+from paperwasp.content.checkpoints import checkpoint
 from paperwasp.content.checkpoints.checkpoint import Checkpoints
 from paperwasp.content.log.moved_records import MovedRecord
 from paperwasp.content.log.records import Mutate
@@ -27,17 +30,20 @@ from paperwasp.content.partitions.frames import (
 )
 from paperwasp.content.state.digest import digest
 from paperwasp.content.state.node_state import NodeState
+from paperwasp.coordination.disk import Disk
 from paperwasp.coordination.messages.documents import ReindexRequest
-from paperwasp.coordination.operation_log import Mark
+from paperwasp.coordination.operation_log import Mark, NewRecord, RecordKind
 from paperwasp.document.ids import DocumentId, partition_of
-from paperwasp.document.operations import Operation
-from paperwasp.errors import Conflict, Corruption, InvalidInput, NoSpace, PaperwaspError
-from paperwasp.storage.documents.document_store import DocumentStore
+from paperwasp.document.operations import Operation, Outcome, Refusal
+from paperwasp.errors import Conflict, Corruption, InternalError, InvalidInput, NoSpace, PaperwaspError
+from paperwasp.storage.documents.document_store import DocumentStore, StoreWrites
 from tests.chance import SEED
+from tests.content.defects import POISON, defect, poison, together
 from tests.content.document_model import random_deed
 from tests.content.document_schemas import VARIANTS, variant_schema
 from tests.content.nodes import BOOK, MUSIC, TestNode, doc_id, put, reindexed, remove, start, started, update
 
+__all__ = ["defect"]
 OTHERS = 60
 
 
@@ -500,6 +506,152 @@ def test_records_wait_for_the_end_of_a_fault(pair: tuple[TestNode, TestNode], mo
     assert digest_of(second, 3) == digest_of(first, 3)
     assert second.get(other) == {"title": "applied by half"}
     export.close()
+
+
+def again(node: TestNode, path: Path) -> None:
+    """Kills the node and starts it again."""
+    node.crash()
+    node.__dict__.update(start(path).__dict__)
+
+
+def test_what_the_log_refuses_does_not_move(pair: tuple[TestNode, TestNode], defect: pytest.MonkeyPatch) -> None:
+    """The client was told so: the other node does not apply it either, though it could."""
+    first, second = pair
+    picture, export = moved(first, 3)
+    names = names_of(3, 12)
+    importer = second.node.partition_importer(3)
+    importer.take_picture(io.BytesIO(picture))
+    answers = together(first, put(names[3], title="fine"), put(names[4], title=POISON), put(names[5], title="fine"))
+    assert answers[1] == Outcome(False, Refusal.UNFIT)
+    defect.undo()
+    first.apply(put(names[6], title="afterwards"))
+    assert importer.take_records(export.records()) == first.log.last()[3]
+    assert [second.get(name)["title"] for name in names[3:7]] == ["fine", f"title {names[4]}", "fine", "afterwards"]
+    assert digest_of(second, 3) == digest_of(first, 3)
+    export.close()
+
+
+def test_nothing_moves_that_may_be_refused_yet(pair: tuple[TestNode, TestNode], defect: pytest.MonkeyPatch) -> None:
+    first, second = pair
+    picture, export = moved(first, 3)
+    names, append, fails = names_of(3, 12), first.log.append, [True]
+    importer = second.node.partition_importer(3)
+    importer.take_picture(io.BytesIO(picture))
+
+    def append_or_fail(records: Sequence[NewRecord]) -> list[Mark]:
+        if fails and any(record.kind == RecordKind.REFUSED for record in records):
+            raise NoSpace("no room")
+        return append(records)
+
+    defect.setattr(first.log, "append", append_or_fail)
+    assert [type(answer) for answer in together(first, put(names[4], title=POISON))] == [NoSpace]
+    with pytest.raises(InternalError, match="until it can apply what it has logged"):
+        importer.take_records(export.records())
+    fails.clear()
+    first.node.operations.run(first.node._recover)
+    importer.take_records(export.records())
+    assert second.get(names[4]) == first.get(names[4]) == {"title": f"title {names[4]}", "year": 7}
+    assert digest_of(second, 3) == digest_of(first, 3)
+    export.close()
+
+
+def test_a_node_that_cannot_apply_a_record_says_so_and_goes_on(
+    pair: tuple[TestNode, TestNode], tmp_path: Path, defect: pytest.MonkeyPatch
+) -> None:
+    """The other node has applied it: the two are not equal before a new picture was taken, also after a crash."""
+    first, second = pair
+    picture, export = moved(first, 3)
+    names, other = names_of(3, 12), names_of(4, 1)[0]
+    defect.undo()
+    importer = second.node.partition_importer(3)
+    importer.take_picture(io.BytesIO(picture))
+    first.apply(put(names[4], title=POISON))
+    first.apply(put(names[5], title="fine"))
+    poison(defect)
+    frames = list(export.records())
+    with pytest.raises(Corruption, match="cannot be applied by this node: begin with a new picture"):
+        importer.take_records(frames)
+    assert second.fault() is None and second.apply(put(other, title="as before")) == [True]
+    export.close()
+    defect.undo()
+    for _ in range(2):
+        with pytest.raises(Conflict, match="its picture comes first"):
+            second.node.partition_importer(3).take_records(frames[1:])
+        assert second.get(names[4])["title"] == f"title {names[4]}", "refused by the log, whatever is mended"
+        again(second, tmp_path / "second")
+    picture, export = moved(first, 3)
+    second.node.partition_importer(3).take_picture(io.BytesIO(picture))
+    assert digest_of(second, 3) == digest_of(first, 3)
+    export.close()
+
+
+def test_a_partition_is_dropped_once_another_node_has_it(pair: tuple[TestNode, TestNode], tmp_path: Path) -> None:
+    first, second = pair
+    picture, export = moved(first, 3)
+    names, other = names_of(3, 12), names_of(4, 1)[0]
+    second.node.partition_importer(3).take_picture(io.BytesIO(picture))
+    with pytest.raises(Conflict, match="is being read for another node"):
+        first.node.drop_partition(3, export.mark)
+    export.close()
+    first.apply(put(names[4], title="which the other node lacks"))
+    with pytest.raises(Conflict, match=f"has come to record {export.mark.sequence + 1}, the other node to"):
+        first.node.drop_partition(3, export.mark)
+    assert first.get(names[4]) is not None
+    kept = [digest_of(first, partition) for partition in range(limits.PARTITIONS) if partition != 3]
+    for _ in range(2):
+        first.node.drop_partition(3, first.log.last()[3])
+        assert [first.get(name) for name in names] == [None] * len(names)
+        assert first.get(other) is not None
+        again(first, tmp_path / "first")
+        assert [digest_of(first, partition) for partition in range(limits.PARTITIONS) if partition != 3] == kept
+    assert digest_of(first, 3) == digest_of(first, 5), "of no documents and no removals"
+    first.apply(put(names[4], title="is back"))
+    assert first.node.reader.view().live_counts["music"] == 1 + 3
+
+
+def test_a_partition_that_came_and_was_dropped_takes_no_records(pair: tuple[TestNode, TestNode]) -> None:
+    first, second = pair
+    picture, export = moved(first, 3)
+    importer = second.node.partition_importer(3)
+    importer.take_picture(io.BytesIO(picture))
+    second.node.drop_partition(3, second.log.last()[3])
+    first.apply(put(names_of(3, 1)[0], title="late"))
+    with pytest.raises(Conflict, match="its picture comes first"):
+        importer.take_records(export.records())
+    export.close()
+
+
+def test_a_crash_while_a_partition_is_dropped_leaves_all_or_nothing(
+    pair: tuple[TestNode, TestNode], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files as they are before each step of the checkpoint and after the last: a start on them has the documents,
+    or from one step on none of them."""
+    first, _ = pair
+    names, copies = names_of(3, 12), [tmp_path / "0"]
+
+    def copy_first(step: Callable[..., object]) -> Callable[..., object]:
+        def stepped(*arguments: Any, **more: Any) -> object:
+            copies.append(tmp_path / str(len(copies)))
+            shutil.copytree(tmp_path / "first", copies[-1])
+            return step(*arguments, **more)
+
+        return stepped
+
+    shutil.copytree(tmp_path / "first", copies[0])
+    for name in ("write_arrays", "sync_directory"):
+        monkeypatch.setattr(checkpoint, name, copy_first(getattr(checkpoint, name)))
+    for kind, name in ((Disk, "write_whole"), (Disk, "make_directory"), (StoreWrites, "forget")):
+        monkeypatch.setattr(kind, name, copy_first(getattr(kind, name)))
+    first.node.drop_partition(3, first.log.last()[3])
+    monkeypatch.undo()
+    shutil.copytree(tmp_path / "first", tmp_path / "last")
+    here = []
+    for path in [*copies, tmp_path / "last"]:
+        with started(path) as node:
+            here.append([node.get(name) is not None for name in names])
+            assert node.get(names_of(4, 1)[0]) is not None
+    assert here == sorted(here, reverse=True)
+    assert {sum(found) for found in here} == {0, 10}
 
 
 @pytest.mark.parametrize("variant", range(VARIANTS))

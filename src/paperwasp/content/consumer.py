@@ -2,8 +2,8 @@
 
     records of the log → apply → publish
 
-Whatever changes the documents comes in here. But for a partition taken from another node (`import_partition`), it
-comes from the log alone: records, or the entries of records that the same process has just logged.
+Whatever changes the documents comes in here. But for a partition that comes from another node or has gone there
+(`change_beside_log`), it comes from the log alone: records, or entries of records that this process has just logged.
 `content/log/producer.py` is the other side, which may be on another machine. Nothing that is logged is ever taken out
 again. What a record demands and its documents cannot give is refused by a rule (`content/state/apply.py`), so that
 every replica refuses the same. Where this machine fails, such as by a full disk, the state is made again from the last
@@ -21,6 +21,7 @@ from paperwasp import limits
 from paperwasp.content.checkpoints.checkpoint_writer import CheckpointWriter
 from paperwasp.content.fault import Fault
 from paperwasp.content.layouts.configuration import Configuration
+from paperwasp.content.log.moved_records import operations_in
 from paperwasp.content.log.records import LoggedBatch, LoggedLayout, decode_entries
 from paperwasp.content.state.apply import UNFIT_ERRORS, apply_entries
 from paperwasp.content.state.node_state import NodeState
@@ -89,7 +90,7 @@ class Consumer:
             current.since_checkpoint.note(1, sum([len(record.payload) for record in logged.records]))
         current.publish()
 
-    def import_partition(self, change: Callable[[NodeState], object]) -> None:
+    def change_beside_log(self, change: Callable[[NodeState], object]) -> None:
         """Makes a change to the documents that is not in the log, and a checkpoint with it, which returns when that
         counts. Operations wait. Errors: those of both; then all is as before."""
         self._fault.check()
@@ -150,7 +151,7 @@ class Consumer:
         """The first entry that cannot be applied, of those that are not known as such."""
         state = self._checkpoints.state_before(batch)
         try:
-            payloads = [record.payload for record in batch.records]
+            payloads = [operations_in(record) for record in batch.records]
             entries = [entry for payload in payloads for entry in decode_entries(payload, lambda: "the batch")]
             for place, entry in enumerate(entries):
                 if place not in known:

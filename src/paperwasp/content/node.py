@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -27,6 +28,7 @@ from paperwasp.content.fault import Fault
 from paperwasp.content.layouts.configuration import NO_MODES, Configuration
 from paperwasp.content.log.operation_queue import OperationQueue
 from paperwasp.content.log.producer import Producer
+from paperwasp.content.partitions.dropping import drop_documents
 from paperwasp.content.partitions.exporting import PartitionExport
 from paperwasp.content.partitions.frames import check_partition
 from paperwasp.content.partitions.importing import PartitionImporter
@@ -37,7 +39,8 @@ from paperwasp.content.upkeep.graph_building import GraphBuilding
 from paperwasp.content.views.current_state import CurrentState
 from paperwasp.content.writer import Writer
 from paperwasp.coordination.disk import REAL_DISK
-from paperwasp.coordination.operation_log import OperationLog
+from paperwasp.coordination.operation_log import Mark, OperationLog
+from paperwasp.errors import Conflict
 from paperwasp.schema.model import Schema
 from paperwasp.storage.index.text_index import TextIndex
 
@@ -157,12 +160,45 @@ class ContentNode:
         self.checkpoint()
         opened: list[Future[tuple[NodeState, Callable[[], object]]]] = []
         self.operations.run(lambda: opened.append(self._checkpoints.open_last(partition)))
-        return PartitionExport(partition, *opened[0].result(), self._log)
+        return PartitionExport(partition, *opened[0].result(), self._log, partial(self._last_applied, partition))
+
+    def _last_applied(self, partition: int) -> Mark:
+        """The last record of a partition in the log, which was applied. Errors: those of a fault."""
+        found: list[Mark] = []
+
+        def find() -> None:
+            self.fault.check()
+            found.append(self._current.state.applied[partition])
+
+        self.operations.run(find)
+        return found[0]
+
+    def drop_partition(self, partition: int, mark: Mark) -> None:
+        """Forgets all documents of a partition that another node has taken up to `mark`, and that any was removed. They
+        are gone for good when it returns; a crash before leaves all of them. Done twice, it is done once.
+
+        Errors: Conflict while the partition is exported, or where it has other records than up to `mark`; those of a
+        checkpoint, which leave what was before.
+        """
+        check_partition(partition)
+
+        def drop() -> None:
+            self._consumer.check()
+            self._checkpoints.check_not_exported(partition)
+            if (last := self._current.state.applied[partition]) != mark:
+                raise Conflict(
+                    f"partition {partition} has come to record {last.sequence}, the other node to {mark.sequence}"
+                )
+            self._consumer.change_beside_log(partial(drop_documents, partition=partition))
+
+        self.operations.run(drop)
 
     def partition_importer(self, partition: int) -> PartitionImporter:
         """What takes a partition from another node (`partitions.importing`)."""
         check_partition(partition)
-        return PartitionImporter(partition, self._current, self.operations, self._producer, self._consumer)
+        return PartitionImporter(
+            partition, self._current, self.operations, self._producer, self._consumer, self._writer.apply
+        )
 
     def stop(self, *, checkpoint: bool = True) -> None:
         """Applies what is queued, writes a checkpoint unless that is not wanted, closes. The log stays open."""

@@ -26,7 +26,7 @@ from paperwasp.content.layouts.configuration import Configuration
 from paperwasp.content.log.gathering import OperationReply, Waiting
 from paperwasp.content.log.operation_queue import OperationQueue
 from paperwasp.content.log.producer import Producer
-from paperwasp.content.log.records import Logged, LoggedBatch
+from paperwasp.content.log.records import LoggedBatch
 from paperwasp.content.state.node_state import NodeState
 from paperwasp.coordination.messenger import answer_all
 from paperwasp.core.object_memory import is_worth, outside_arenas
@@ -79,14 +79,15 @@ class Writer:
         self._refuse_unfit()
         self._consumer.recover()
 
-    def _log_and_apply(self, entries: Sequence[Logged]) -> Sequence[Outcome]:
-        batch = self._producer.append(entries)
+    def apply(self, batch: LoggedBatch) -> Sequence[Outcome]:
+        """Applies what was logged just now, and has the log refuse what cannot be applied. On this thread, between two
+        batches. Errors: NoSpace or InternalError: that is done later."""
         try:
             return self._consumer.apply(batch)
         except UnfitEntries as error:
             self._unfit = (batch, error.places)
         self._refuse_unfit()
-        return self._consumer.go_on(len(entries))
+        return self._consumer.go_on(len(batch.entries))
 
     def _refuse_unfit(self) -> None:
         """Has the log refuse what is to be refused there. Errors: NoSpace, InternalError: that is done by `recover`."""
@@ -133,7 +134,7 @@ class Writer:
                 entries, replies = self._producer.encode(batch)
                 self._fault.check()
                 if entries:
-                    answers = self._log_and_apply(entries)
+                    answers = self.apply(self._producer.append(entries))
             except Exception as error:
                 answers = [error] * len(replies)
         self._queue.note_answered(size_bytes)

@@ -25,6 +25,7 @@ from paperwasp.content.views.current_state import CurrentState
 from paperwasp.coordination.operation_log import Mark, OperationLog
 from paperwasp.core.object_memory import outside_arenas
 from paperwasp.document.operations import Outcome
+from paperwasp.errors import Conflict
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -90,6 +91,7 @@ class CheckpointWriter:
         state = self._checkpoints.load_aside()
         try:
             outcomes = replay(self._log, state, operations, before).outcomes
+            self._current.check_layout(state)
             state.store.flush()  # a store that cannot write says so only when its memory is full
         except BaseException:
             state.store.remove_when_unread()()
@@ -105,6 +107,12 @@ class CheckpointWriter:
         self._thread = Thread(target=self._load, args=(partition, opened), name="content-export", daemon=True)
         self._thread.start()
         return opened
+
+    def check_not_exported(self, partition: int) -> None:
+        """Errors: Conflict while somebody reads the partition for another node."""
+        self._wait_for_thread()
+        if partition in [kept for kept, _ in list(self._kept.values())]:
+            raise Conflict(f"partition {partition} is being read for another node: close the export first")
 
     def _load(self, partition: int, opened: Future[tuple[NodeState, Callable[[], object]]]) -> None:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
-from paperwasp.coordination.operation_log import Mark, RecordKind
+from paperwasp.coordination.operation_log import Mark, NewRecord, RecordKind
 from paperwasp.errors import Corruption
 
 _IMPORTED: Final = struct.Struct("<QI")
@@ -30,3 +30,8 @@ def read_imported(payload: bytes) -> MovedRecord:
     if len(payload) < _IMPORTED.size:
         raise Corruption(f"a record of operations from another log of {len(payload)} bytes")
     return MovedRecord(Mark(*_IMPORTED.unpack_from(payload)), RecordKind.OPERATIONS, payload[_IMPORTED.size :])
+
+
+def operations_in(record: NewRecord) -> bytes:
+    """The operations of a record, as bytes: logged here first, or in the log of another node."""
+    return record.payload[_IMPORTED.size :] if record.kind == RecordKind.IMPORTED else record.payload

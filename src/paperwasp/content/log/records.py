@@ -17,6 +17,7 @@ from paperwasp import limits
 from paperwasp.content.layouts.codec import DocumentCodec
 from paperwasp.content.layouts.layout import Layout, TypeLayout
 from paperwasp.content.layouts.selected import matcher
+from paperwasp.content.log.moved_records import operations_in
 from paperwasp.coordination.operation_log import Mark, NewRecord, RecordKind
 from paperwasp.core import _core
 from paperwasp.core._core import PlainChange
@@ -133,7 +134,7 @@ def refusals_of(batch: LoggedBatch, places: Collection[int]) -> list[NewRecord]:
     """The records that refuse the entries at these places of a batch."""
     refusals, first = [], 0
     for record, mark in zip(batch.records, batch.marks, strict=True):
-        _, count = _START.unpack_from(record.payload)
+        _, count = _START.unpack_from(operations_in(record))
         numbers = [place - first for place in sorted(places) if first <= place < first + count]
         if numbers:
             payload = _REFUSAL.pack(mark.sequence) + struct.pack(f"<{len(numbers)}I", *numbers)
@@ -151,6 +152,19 @@ def read_refusal(payload: bytes, where: Callable[[], str]) -> tuple[int, tuple[i
     except struct.error as error:
         raise Corruption(f"{where()}: a damaged refusal") from error
     return sequence, numbers
+
+
+def without(payload: bytes, places: Collection[int]) -> bytes:
+    """The payload of a record without the operations at these places."""
+    version, count = _START.unpack_from(payload)
+    kept, begin = [], _START.size
+    for place in range(count):
+        _, _, id_length, body_length, _, _ = _ENTRY.unpack_from(payload, begin)
+        end = begin + _ENTRY.size + id_length + body_length
+        if place not in places:
+            kept.append(payload[begin:end])
+        begin = end
+    return _START.pack(version, len(kept)) + b"".join(kept)
 
 
 def entry_of_change(change: PlainChange) -> Entry:

@@ -3,4 +3,5 @@
 exporting   reads a picture of the documents, then the records of the log after it
 frames      both as bytes
 importing   checks them, applies them, logs the records
+dropping    forgets the documents, on the node that gave them too
 """

@@ -8,7 +8,8 @@ The picture is read from the checkpoint that was written last, beside the node, 
 what it has after it as long as the export is open. To move a partition, the caller sends the picture, then records
 again and again, stops feeding the partition to this node, sends the last records, and only then feeds the other node.
 Frames that were lost on the way are sent again after the mark that the other node gives: `export.records(mark)`.
-This node keeps its documents. Who decides that, and who routes, is not known here.
+This node keeps its documents until it is told that the other one has them (`ContentNode.drop_partition`). Who decides
+that, and who routes, is not known here.
 
 Cost: columns of all partitions are loaded a second time, and the document store is scanned; a chunk of documents is in
 memory at a time. Threads: one at a time, any but the writer's.
@@ -16,7 +17,7 @@ memory at a time. Threads: one at a time, any but the writer's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -25,7 +26,7 @@ import orjson
 from paperwasp import limits
 from paperwasp.content.layouts.codec import type_of_id
 from paperwasp.content.log.moved_records import MovedRecord, read_imported
-from paperwasp.content.log.records import Entry, EntryKind, records_of
+from paperwasp.content.log.records import NO_OPERATIONS, Entry, EntryKind, records_of, without
 from paperwasp.content.partitions.frames import (
     MAGIC,
     FrameKind,
@@ -33,7 +34,8 @@ from paperwasp.content.partitions.frames import (
     encode_record,
 )
 from paperwasp.content.state.node_state import NodeState
-from paperwasp.coordination.operation_log import Mark, OperationLog, RecordKind
+from paperwasp.content.state.replay import refused_entries
+from paperwasp.coordination.operation_log import LogRecord, Mark, OperationLog, RecordKind
 from paperwasp.document.ids import partition_of
 from paperwasp.storage.documents.document_store import StoredDocument
 
@@ -44,12 +46,22 @@ DIGEST_BYTES: Final = 16
 class PartitionExport:
     """A partition of a node, as of the last checkpoint, and the log after it. Close it, or use it as a context."""
 
-    def __init__(self, partition: int, state: NodeState, release: Callable[[], object], log: OperationLog) -> None:
-        """`state` was loaded for this alone; `release` lets the log forget again what the export needs of it."""
+    def __init__(
+        self,
+        partition: int,
+        state: NodeState,
+        release: Callable[[], object],
+        log: OperationLog,
+        find_applied: Callable[[], Mark],
+    ) -> None:
+        """`state` was loaded for this alone; `release` lets the log forget again what the export needs of it;
+        `find_applied` gives the last record of the partition that the node has applied, or raises why it cannot apply
+        what is logged."""
         self._partition = partition
         self._state = state
         self._log = log
         self._release = release
+        self._find_applied = find_applied
         self.mark: Final = state.applied[partition]
         """The last record of the log that the picture has."""
         self._given = self.mark
@@ -81,13 +93,19 @@ class PartitionExport:
 
     def records(self, after: Mark | None = None) -> Iterator[bytes]:
         """The frames of the records after the picture, or after the last that was given; after `after`, where the
-        other node says that it has come to that record. A frame is given once the next one is asked for.
-        Errors: Corruption."""
+        other node says that it has come to that record. A frame is given once the next one is asked for. Operations
+        that the log refuses are left out.
+
+        Errors: Corruption; NoSpace or InternalError while this node cannot apply what it has logged, since what of that
+        will be refused is not known yet.
+        """
+        last = self._find_applied()
         applied = list(self._log.last())
         applied[self._partition] = after or self._given
+        refused = refused_entries(self._log, applied)
         for record in self._log.read(applied):
-            if record.partition == self._partition:
-                yield encode_record(_moved(record.mark, record.kind, record.payload))
+            if record.partition == self._partition and record.sequence <= last.sequence:
+                yield encode_record(_moved(record, refused.get((record.partition, record.sequence), ())))
                 self._given = record.mark
 
     def close(self) -> None:
@@ -121,8 +139,14 @@ class PartitionExport:
         return Entry(EntryKind.PUT, document.id, gid, document_type, timestamp_us, body, form=document.form)
 
 
-def _moved(mark: Mark, kind: int, payload: bytes) -> MovedRecord:
-    """A record as it is moved on: one that had come from a third node is sent as one of this node's log."""
-    if kind == RecordKind.IMPORTED:
-        return MovedRecord(mark, RecordKind.OPERATIONS, read_imported(payload).payload)
-    return MovedRecord(mark, kind, payload)
+def _moved(record: LogRecord, refused: Sequence[int]) -> MovedRecord:
+    """A record as it is moved on: one that had come from a third node is sent as one of this node's log, and of one
+    that refuses operations it is said that it was there."""
+    payload = record.payload
+    if record.kind == RecordKind.CONFIGURATION:
+        return MovedRecord(record.mark, record.kind, payload)
+    if record.kind == RecordKind.REFUSED:
+        payload = NO_OPERATIONS
+    elif record.kind == RecordKind.IMPORTED:
+        payload = read_imported(payload).payload
+    return MovedRecord(record.mark, RecordKind.OPERATIONS, without(payload, refused) if refused else payload)

@@ -12,7 +12,8 @@ a crash: those up to the mark of the picture are in it, and are passed over.
 The caller gives both nodes the same schemas before. This node is given others once it has taken what was logged there
 under those; operations under other schemas than its own are refused. The caller keeps operations of the partition away
 from this node until the last records are taken, and gives it no records any more afterwards. Where it has failed, it
-begins with a new picture.
+begins with a new picture. So it must where this node cannot apply operations that the other one has applied: the log
+refuses them, so that this node goes on, and the partition counts no longer as taken.
 
 Cost: every document is decoded twice, once to be checked. Operations of this node wait while a picture is applied.
 Threads: one at a time, any but the writer's; changes are made on the writer's.
@@ -20,24 +21,23 @@ Threads: one at a time, any but the writer's; changes are made on the writer's.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from typing import Any, BinaryIO, Final
 
-import numpy as np
 import orjson
 from msgspec import Struct
 
 from paperwasp import limits
 from paperwasp.base.records import replace
 from paperwasp.content.consumer import Consumer
-from paperwasp.content.layouts.codec import Codecs, type_of_id
+from paperwasp.content.layouts.codec import Codecs
 from paperwasp.content.layouts.layout import Layout, TypeLayout
 from paperwasp.content.log.moved_records import MovedRecord
 from paperwasp.content.log.operation_queue import OperationQueue
 from paperwasp.content.log.producer import Producer
-from paperwasp.content.log.records import NO_OPERATIONS, Entry, EntryKind, decode_entries
+from paperwasp.content.log.records import NO_OPERATIONS, Entry, EntryKind, LoggedBatch, decode_entries
+from paperwasp.content.partitions.dropping import drop_documents
 from paperwasp.content.partitions.exporting import DIGEST_BYTES, VERSION
 from paperwasp.content.partitions.frames import FrameKind, decode_record, read_picture
 from paperwasp.content.state.apply import apply_entries
@@ -46,7 +46,7 @@ from paperwasp.content.views.current_state import CurrentState
 from paperwasp.coordination.operation_log import Mark, RecordKind
 from paperwasp.document.ids import DocumentId, partition_of
 from paperwasp.errors import Conflict, Corruption, InvalidInput, OtherVersion
-from paperwasp.storage.documents.document_store import StoredForm, StoreWrites
+from paperwasp.storage.documents.document_store import StoredForm
 
 _KINDS: Final = (EntryKind.PUT, EntryKind.REMOVE)
 _UNREADABLE: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, InvalidInput)
@@ -70,12 +70,15 @@ class PartitionImporter:
         operations: OperationQueue,
         producer: Producer,
         consumer: Consumer,
+        apply: Callable[[LoggedBatch], object],
     ) -> None:
+        """`apply` is that of the writer."""
         self._partition = partition
         self._current = current
         self._operations = operations
         self._producer = producer
         self._consumer = consumer
+        self._apply = apply
         self._layout_there = current.state.layout
         self._compared: Layout | None = self._layout_there
         """The layout of the record that was taken last, and that of this node which it was compared with."""
@@ -91,7 +94,7 @@ class PartitionImporter:
 
         def change(state: NodeState) -> None:
             self._check_fits(header, state)
-            _drop(state, self._partition)
+            drop_documents(state, self._partition)
             for entries in _chunks(file):
                 apply_entries(state, entries)
                 if state.index.memory_bytes() >= limits.CHECKPOINT_INDEX_BYTES:
@@ -100,7 +103,7 @@ class PartitionImporter:
             state.timestamp_us = max(state.timestamp_us, header.timestamp_us)
             self._producer.go_on_after(state.timestamp_us)
 
-        self._operations.run(lambda: self._consumer.import_partition(change))
+        self._operations.run(lambda: self._consumer.change_beside_log(change))
         self._layout_there, self._compared = header.layout, None
         return header.mark
 
@@ -124,7 +127,10 @@ class PartitionImporter:
         self._consumer.check()
         taken = self._current.state.imported.get(self._partition)
         if taken is None:
-            raise Conflict(f"partition {self._partition} has not been taken from another node: its picture comes first")
+            raise Conflict(
+                f"partition {self._partition} has not been taken from another node, or not all of it could be applied:"
+                " its picture comes first"
+            )
         records: list[MovedRecord] = []
         entries: list[Entry] = []
         try:
@@ -137,8 +143,18 @@ class PartitionImporter:
                     taken = record.mark
         finally:  # what comes before a wrong record counts
             if records:
-                self._consumer.apply(self._producer.append_imported(self._partition, records, entries))
-            self._current.state.imported[self._partition] = taken
+                self._apply(self._producer.append_imported(self._partition, records, entries))
+                self._note_taken(taken)
+
+    def _note_taken(self, mark: Mark) -> None:
+        """Errors: Corruption where operations were refused here, which the other node has applied."""
+        imported = self._current.state.imported
+        if self._partition not in imported:
+            raise Corruption(
+                f"partition {self._partition}: operations up to record {mark.sequence} cannot be applied by this node:"
+                " begin with a new picture"
+            )
+        imported[self._partition] = mark
 
     def _is_next(self, record: MovedRecord, taken: Mark) -> bool:
         """Whether the record is to be taken. Errors: Corruption; Conflict where the schemas have changed."""
@@ -270,31 +286,3 @@ def _entries(payload: bytes, offset: int) -> list[Entry]:
     for entry in entries:
         entry.form = form
     return entries
-
-
-def _drop(state: NodeState, partition: int) -> None:
-    """Forgets all documents of the partition, and that any was removed."""
-    gids: list[bytes] = []
-    by_type: dict[str, list[bytes]] = defaultdict(list)
-
-    def forget() -> None:
-        writes = StoreWrites()
-        for gid in gids:
-            writes.forget(gid)
-        for document_type, found in by_type.items():
-            state.bury(np.asarray(state.gid_map.remove(found)))
-            state.references.remove(document_type, b"".join(found))
-            state.live_counts[document_type] -= len(found)
-        if writes:
-            state.store.write(writes)
-        gids.clear()
-        by_type.clear()
-
-    for gid, document in state.store.scan(removes=True, in_passing=True):
-        if partition_of(gid) == partition:
-            gids.append(gid)
-            if not document.is_removed:
-                by_type[type_of_id(document.id)].append(gid)
-            if len(gids) >= limits.PARTITION_CHUNK_DOCUMENTS:
-                forget()
-    forget()

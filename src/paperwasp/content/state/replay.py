@@ -35,7 +35,7 @@ def replay(log: OperationLog, state: NodeState, last: int = 0, before: Mapping[i
 
     Errors: Corruption by file and offset.
     """
-    replaying = Replay(state, last, _refused_entries(log, state.applied))
+    replaying = Replay(state, last, refused_entries(log, state.applied))
     for record in log.read(list(state.applied)):
         if record.partition not in before or record.sequence < before[record.partition]:
             replaying.take(record)
@@ -43,7 +43,7 @@ def replay(log: OperationLog, state: NodeState, last: int = 0, before: Mapping[i
     return replaying
 
 
-def _refused_entries(log: OperationLog, applied: Sequence[Mark]) -> dict[tuple[int, int], tuple[int, ...]]:
+def refused_entries(log: OperationLog, applied: Sequence[Mark]) -> dict[tuple[int, int], tuple[int, ...]]:
     """By partition and sequence of a record, the places of entries that later records refuse."""
     refused: dict[tuple[int, int], tuple[int, ...]] = {}
     for record in log.refusals(list(applied)):
@@ -133,17 +133,20 @@ class Replay:
         return False
 
     def _gather(self, record: LogRecord) -> None:
-        payload = record.payload
+        payload, refused = record.payload, self._refused.get((record.partition, record.sequence), ())
         if record.kind == RecordKind.IMPORTED:
-            imported = read_imported(payload)
-            self._state.imported[record.partition], payload = imported.mark, imported.payload
+            mark, _, payload = read_imported(payload)
+            if refused:  # these documents are others than there: nothing follows but a new picture
+                self._state.imported.pop(record.partition, None)
+            elif record.partition in self._state.imported:
+                self._state.imported[record.partition] = mark
         elif record.kind == RecordKind.REFUSED:
             self._advance(record)
             return
         elif record.kind != RecordKind.OPERATIONS:
             raise Corruption(f"{_where(record)}: a record of unknown kind {record.kind}")
         entries = list(decode_entries(payload, lambda: _where(record)))
-        for place in self._refused.get((record.partition, record.sequence), ()):
+        for place in refused:
             entries[place].is_refused = True
         self._entries += entries
         self._size_bytes += len(record.payload)

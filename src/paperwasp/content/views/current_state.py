@@ -14,6 +14,7 @@ from paperwasp.content.state.references import Import, imports_of
 from paperwasp.content.state.since_checkpoint import SinceCheckpoint
 from paperwasp.content.views.publishing import view_of
 from paperwasp.content.views.reader import Reader
+from paperwasp.errors import Corruption
 from paperwasp.storage.documents.document_store import DocumentStore
 
 
@@ -41,6 +42,13 @@ class CurrentState:
         """The schemas to publish the state with, and their layout."""
         self._configured, self._layout = configured, layout
         self._imports = imports_of(configured.schemas.values())
+
+    def check_layout(self, state: NodeState) -> None:
+        """Errors: Corruption where the log has led a state to another layout than that of the configured schemas."""
+        if self._layout is not None and state.layout.types != self._layout.types:
+            raise Corruption(
+                "the log has another layout than this node was configured with: another producer logged it"
+            )
 
     def replace_state(self, state: NodeState) -> None:
         """Publishes a state of the same documents for the one that there is, which goes when nobody reads it any
