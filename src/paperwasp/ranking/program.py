@@ -138,7 +138,7 @@ class ProgramBuilder:
         return self._number_of(("feature", feature.name), Step(feature=feature))
 
     def apply(self, operation: str, *operands: int) -> int:
-        """Return the number of `operation` on these values; constants, or a constant condition, are computed at once."""
+        """Return the number of `operation` on these values; constants, or a constant condition, are worked at once."""
         constants = [self._values[operand].constant for operand in operands]
         if operation == "select" and constants[0] is not None:
             return operands[1] if constants[0] != 0.0 else operands[2]
