@@ -1,13 +1,18 @@
-"""One suite for every OperationLog, and what the embedded one promises about files: cut and flipped at every byte."""
+"""One suite for every OperationLog, and what the embedded one promises about files: cut and flipped at every byte.
+
+Records that the kernel writes are read back by Python and by zlib's CRC: docs/internals/formats/operation-log.md.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 import shutil
+import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +21,7 @@ from hypothesis import strategies as st
 from paperwasp import limits
 from paperwasp.coordination import log_end, log_format
 from paperwasp.coordination.log_end import LogEnd
+from paperwasp.coordination.log_format import FILE_HEADER_BYTES, RECORD_HEADER_BYTES, RECORD_MAGIC
 from paperwasp.coordination.operation_log import (
     START,
     FileOperationLog,
@@ -25,6 +31,7 @@ from paperwasp.coordination.operation_log import (
     OperationLog,
     RecordKind,
 )
+from paperwasp.core import _core
 from paperwasp.errors import Corruption, InternalError, NoSpace
 
 NOTHING = (START,) * limits.PARTITIONS
@@ -450,3 +457,46 @@ def test_a_file_that_cannot_be_begun_is_not_there(tmp_path: Path, monkeypatch: p
     assert len(files(tmp_path)) == 2
     log.close()
     assert [payload for *_, payload in contents(FileOperationLog(tmp_path))] == [b"x" * 500, b"c"]
+
+
+PARTITION = st.integers(0, limits.PARTITIONS - 1)
+RECORDS = st.lists(st.tuples(PARTITION, st.binary(max_size=300), st.integers(0, 2**16 - 1)), max_size=20)
+MARKS = st.lists(
+    st.builds(Mark, st.integers(0, 2**64 - 100), st.integers(0, 2**32 - 1)),
+    min_size=limits.PARTITIONS,
+    max_size=limits.PARTITIONS,
+)
+
+
+@given(RECORDS, MARKS, st.integers(0, 2**64 - 1))
+def test_records_are_read_back(records: list[tuple[int, bytes, int]], before: list[Mark], time_us: int) -> None:
+    marks = list(before)
+    data, appended = log_format.encode_records(records, marks, time_us)
+    content = bytes(FILE_HEADER_BYTES) + data
+    found = list(log_format.scan(content))
+    assert [(raw.partition, content[raw.offset + RECORD_HEADER_BYTES : raw.end], raw.kind) for raw in found] == records
+    assert [raw.mark for raw in found] == appended
+    assert all((raw.time_us, raw.batch_start) == (time_us, FILE_HEADER_BYTES) for raw in found)
+    assert (found[-1].end if found else FILE_HEADER_BYTES) == len(content)
+    after = list(before)
+    assert log_format.first_gap(found, after) is None and after == marks
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 63, 64, 65, 200_000])
+def test_a_record_is_as_the_page_shows_it(size: int) -> None:
+    payload = bytes(number * 7 & 255 for number in range(size))
+    data, crcs = _core.log_records(RECORD_MAGIC, [(3, payload, 1)], [0, 0, 0, 41], 7)
+    rest = struct.pack("<IHHQQI", size, 3, 1, 42, 7, 0) + payload
+    assert crcs == [crc32(rest)]
+    assert data == RECORD_MAGIC + struct.pack("<I", crc32(rest)) + rest
+
+
+def test_what_is_no_record_is_refused() -> None:
+    with pytest.raises(ValueError, match="no such partition"):
+        _core.log_records(RECORD_MAGIC, [(1, b"", 1)], [0], 7)
+    with pytest.raises(ValueError, match="four bytes"):
+        _core.log_records(b"abc", [], [], 7)
+    wrong: Any
+    for wrong in ([(0, b"")], [(0, "text", 1)], [(-1, b"", 1)], [None]):
+        with pytest.raises((TypeError, RuntimeError)):
+            _core.log_records(RECORD_MAGIC, wrong, [0], 7)

@@ -1,4 +1,7 @@
-"""The grammar as a whole: a schema that uses every element, and text that is no schema."""
+"""The grammar as a whole: a schema that uses every element, and text that is no schema.
+
+It has every element that Vespa reads, and docs/reference/schema.md names them all.
+"""
 
 from __future__ import annotations
 
@@ -128,3 +131,23 @@ def test_a_damaged_schema(data: st.DataObject) -> None:
 def test_any_text(text: str) -> None:
     parse_anything(text)
     parse_anything(f"schema everything {{ document everything {{ {text} }} }}")
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "schema.md"
+VESPA = Path(__file__).parent / "vespa_elements.txt"
+
+
+def vespa_blocks() -> list[tuple[str, list[str]]]:
+    lines = VESPA.read_text().splitlines()[2:]
+    return [(block, keywords.split()) for block, _, keywords in (line.partition(": ") for line in lines)]
+
+
+@pytest.mark.parametrize(("block", "keywords"), vespa_blocks())
+def test_the_grammar_has_what_vespa_reads(block: str, keywords: list[str]) -> None:
+    assert [keyword for keyword in keywords if keyword not in BLOCKS[block]] == []
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_the_page_says_what_is_made_of_every_element(block: str) -> None:
+    named = {word for code in re.findall(r"`([^`\n]+)`", PAGE.read_text()) for word in re.findall(r"[\w-]+", code)}
+    assert [keyword for keyword in BLOCKS[block] if keyword not in named] == []

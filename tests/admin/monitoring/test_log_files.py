@@ -1,17 +1,24 @@
-"""Files of lines: when they end, what is compressed and removed, and what a full disk leaves of them."""
+"""Logs: lines in three forms, and files of lines.
+
+Whatever is logged, a record is one line, and says who logged it. Files end in time, are compressed and removed, and
+survive a full disk.
+"""
 
 from __future__ import annotations
 
 import errno
 import gzip
+import logging
+import sys
 from io import FileIO
 from pathlib import Path
 
+import orjson
 import pytest
 import zstandard
 
 from paperwasp.admin.monitoring import log_files
-from paperwasp.admin.monitoring.log_files import Compression, LogFiles
+from paperwasp.admin.monitoring.log_files import LOG_FORMATS, Compression, LogFiles, LogFormat, formatter
 
 NAME = "JsonAccessLog.default"
 NOON = 1_795_435_200.0
@@ -144,3 +151,48 @@ def test_a_file_that_cannot_be_compressed_stays(tmp_path: Path, monkeypatch: pyt
     files.take_care()
     assert numbers_in(tmp_path) == [1, 2]
     files.close()
+
+
+def _record(message: str, *, fails: bool = False, name: str = "paperwasp.content.node") -> logging.LogRecord:
+    error = None
+    if fails:
+        try:
+            raise ValueError("a\nb")
+        except ValueError:
+            error = sys.exc_info()
+    made = logging.LogRecord(name, logging.WARNING, "file.py", 1, message, (), error)
+    made.created, made.process, made.thread, made.threadName = 1000.25, 12, 345, "writer"
+    return made
+
+
+def test_json() -> None:
+    assert orjson.loads(formatter("json", "h").format(_record("two\nlines"))) == {
+        "time": "1970-01-01T00:16:40.250000Z",
+        "level": "WARNING",
+        "service": "content",
+        "logger": "paperwasp.content.node",
+        "message": "two\nlines",
+        "process": 12,
+        "thread": "writer",
+    }
+
+
+def test_vespa() -> None:
+    """Authority: Vespa's page on log files: seconds, host, process/thread, service, component, level, message."""
+    line = formatter("vespa", "host1").format(_record("a\tb"))
+    assert line == "1000.250000\thost1\t12/345\tcontent\tpaperwasp.content.node\twarning\ta\\tb"
+
+
+def test_text() -> None:
+    assert formatter("text", "h").format(_record("hello")).endswith("WARNING paperwasp.content.node: hello")
+
+
+@pytest.mark.parametrize("form", [form for form in LOG_FORMATS if form != "text"])
+@pytest.mark.parametrize("message", ["plain", "a\r\nb\tc\\", "\x00\x1b[31m", "\ud800", "\u2028é😀"])
+def test_a_record_is_one_line(form: LogFormat, message: str) -> None:
+    line = formatter(form, "h").format(_record(message, fails=True, name="asyncio"))
+    assert "\n" not in line
+    assert "\r" not in line
+    assert "ValueError" in line
+    if form == "json":
+        assert orjson.loads(line)["service"] == "paperwasp"

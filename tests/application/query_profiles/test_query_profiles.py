@@ -1,4 +1,4 @@
-"""Query profiles beside a plain resolver, under limits, and from files that nobody would write."""
+"""Query profiles: beside a plain resolver, under limits, from files that nobody would write, and as golden scripts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from paperwasp import limits
 from paperwasp.application.query_profiles import FOLDER, NO_QUERY_PROFILES, QueryProfiles, parse_query_profiles
 from paperwasp.errors import IllegalQuery, PaperwaspError
+from tests.application.query_profiles.query_profile_scripts import SCRIPTS, run
 from tests.chance import SEED
 
 FUZZ_INPUTS = int(os.environ.get("PAPERWASP_FUZZ", "2000"))
@@ -297,3 +299,8 @@ def use(profiles: QueryProfiles, chance: random.Random) -> None:
                 profiles.values(resolved, request, request)
             except PaperwaspError as error:
                 assert error.search_code == 3
+
+
+@pytest.mark.parametrize("path", sorted(SCRIPTS.glob("*.txt")), ids=lambda p: p.stem)
+def test_script(path: Path) -> None:
+    run(path)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from paperwasp import limits
 from paperwasp.storage.documents.row_store import NO_ROWS, RowDocument, RowStore
 from tests.oracles.xxh3 import xxh3
-from tests.storage.index.test_index_pages import bytes_shown
+from tests.storage.index.test_text_index import bytes_shown
 
 
 def gids_of(count: int, seed: int = 1) -> NDArray[np.uint8]:

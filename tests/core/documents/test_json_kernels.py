@@ -1,10 +1,14 @@
-"""The kernel that looks through JSON: what its steps lead to, and that large texts are read as orjson reads them."""
+"""The kernels that look through JSON: steps, numbers of arrays, members of objects, and equal names.
+
+Each is compared with a plain twin; large texts are read as orjson reads them.
+"""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+import numpy as np
 import orjson
 import pytest
 from hypothesis import given, settings
@@ -12,10 +16,11 @@ from hypothesis import strategies as st
 
 from paperwasp import limits
 from paperwasp.core import _core
+from paperwasp.document.update_json import Members
 from paperwasp.errors import TooLarge
 from paperwasp.text import large_json
 from paperwasp.text.large_json import FINE, TEXT, TEXT_END, TOO_DEEP, TOO_MANY_VALUES, load_json
-from tests.oracles import json_scan
+from tests.oracles import json_scan, list_numbers, members, repeated_names
 
 _TEXT = st.text(alphabet='ab\\"{}[],:\n\u00e9\u4e16\U0001f600\x01', max_size=9)
 _VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -164,3 +169,118 @@ def test_of_two_arrays_of_one_name_the_last_is_taken(piece_bytes: int) -> None:
         patch.setattr(limits, "JSON_PIECE_BYTES", piece_bytes)
         assert large_json.load_json_without(text, "a", begin) == {"a": [], "b": [1]}
     assert taken == [6, [7], 8, "nine"]
+
+
+_NUMBERS: st.SearchStrategy[Any] = st.integers(-(2**70), 2**70) | st.floats() | st.sampled_from([-1, -1.0, 10**400])
+_NUMBER_LISTS: st.SearchStrategy[Any] = st.lists(_NUMBERS, max_size=8) | st.lists(
+    _NUMBERS | st.none() | st.booleans() | st.text(max_size=2) | st.just(np.float64(1.5)), max_size=8
+)
+
+
+@given(_NUMBER_LISTS, st.integers(-1, 1))
+def test_numbers_are_converted_as_the_plain_twin_does(values: list[Any], more: int) -> None:
+    count = max(0, len(values) + more)
+    found, expected = _core.list_numbers(values, count), list_numbers.list_numbers(values, count)
+    if expected is None or found is None:
+        assert found is expected is None
+    else:
+        assert found.dtype == np.float64
+        assert found.tobytes() == expected.tobytes()
+
+
+def test_each_item_becomes_the_nearest_double() -> None:
+    found = _core.list_numbers([1, -0.0, 2**53 + 1, float("inf"), -1], 5)
+    assert found is not None
+    assert found.tolist() == [1.0, 0.0, 9007199254740992.0, float("inf"), -1.0]
+    assert np.signbit(found[1])
+
+
+@pytest.mark.parametrize(
+    "values", [[1.5], [1.5, True], [1.5, "2"], [1.5, None], [1.5, [2.0]], [1.5, 10**309], [1, 2, 3]]
+)
+def test_what_is_not_so_many_numbers_is_left_to_others(values: list[Any]) -> None:
+    assert _core.list_numbers(values, 2) is None
+
+
+_NAME = st.text(alphabet='ab\\"{}[],:\n\u00e9\u4e16', max_size=6)
+_MEMBERS: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | _NAME,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_NAME, inner, max_size=3),
+    max_leaves=8,
+)
+_OBJECTS = st.dictionaries(_NAME, _MEMBERS, max_size=6)
+
+
+@given(st.lists(_OBJECTS, max_size=4), st.lists(_NAME, unique=True, max_size=6), st.integers(0, 63))
+def test_members_are_cut_out_as_the_plain_twin_does(
+    objects: list[dict[str, Any]], names: list[str], required: int
+) -> None:
+    wanted = [*names, *list(objects[0])[:3]] if objects else names
+    keys = [orjson.dumps(name) + b":" for name in dict.fromkeys(wanted)]
+    texts = [orjson.dumps(content) for content in objects]
+    assert _core.pick_members(texts, keys, required) == members.pick_members(texts, keys, required)
+
+
+@given(_OBJECTS, st.data())
+def test_what_is_cut_short_is_no_object(content: dict[str, Any], data: st.DataObject) -> None:
+    text = orjson.dumps(content)
+    short = text[: data.draw(st.integers(0, len(text) - 1))]
+    assert _core.pick_members([short], [b'"a":'], 0) == [None]
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"{", b"[]", b"null", b'{"a"}', b'{"a":}', b'{"a":1,}', b'{"a":1}}', b"{a:1}", b'{"a":1 "b":2}{']
+)
+def test_what_is_no_object_is_left_to_others(text: bytes) -> None:
+    assert _core.pick_members([text], [b'"a":'], 0) == [None]
+
+
+def test_too_many_names_are_refused() -> None:
+    with pytest.raises(ValueError, match="at most 64"):
+        _core.pick_members([b"{}"], [b'"%d":' % n for n in range(65)], 0)
+
+
+_NAME = st.sampled_from(["fields", "f", "g", "add", "match", 'a"b', "{", "\\", ": "])
+_SCALAR = st.none() | st.integers(0, 9) | _NAME
+_NAMED: st.SearchStrategy[Any] = st.recursive(
+    _SCALAR,
+    lambda inner: st.lists(inner, max_size=3) | st.lists(st.tuples(_NAME, inner), max_size=4).map(Members),
+    max_leaves=12,
+)
+_UPDATES = st.lists(st.tuples(st.sampled_from(["fields", "create", "f"]), _NAMED), max_size=3).map(Members)
+
+
+def _text(value: Any, space: str) -> str:
+    if isinstance(value, Members):
+        inner = f"{space},".join(f"{space}{json.dumps(name)}{space}:{_text(each, space)}" for name, each in value)
+        return f"{{{inner}{space}}}"
+    if isinstance(value, list):
+        return f"[{','.join(_text(each, space) for each in value)}]"
+    return json.dumps(value)
+
+
+@settings(max_examples=500)
+@given(_UPDATES | _NAMED, st.sampled_from(["", " ", "\n\t"]))
+def test_finds_what_the_twin_finds(value: Any, space: str) -> None:
+    text = _text(value, space).encode()
+    assert _core.repeats_names(text) == repeated_names.repeats_names(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"fields":{"f":{"add":[1]},"g":{"add":[1]}}}', False),
+        ('{"fields":{"f":{"add":[1],"add":[2]}}}', True),
+        ('{"fields":{"f":{"add":[1]},"f":{"remove":[2]}}}', True),
+        ('{"fields":{"f":{"add":{"a":1,"a":2}}}}', False),
+        ('{"x":{"f":{},"f":{}},"fields":{}}', False),
+        ('{"fields":{"f":{"assign":"add","add":["assign"]}}}', False),
+    ],
+)
+def test_by_hand(text: str, expected: bool) -> None:
+    assert _core.repeats_names(text.encode()) is expected
+
+
+@given(st.text(alphabet='{}[]",:\\ f', max_size=30).map(lambda text: '{"fields":{' + text))
+def test_what_is_no_json_is_looked_at_without_harm(text: str) -> None:
+    assert _core.repeats_names(text.encode()) in (True, False)

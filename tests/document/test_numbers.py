@@ -1,7 +1,7 @@
-"""Numbers that are sent for texts keep the form in which they were written.
+"""Numbers as texts: those that are sent for texts keep the form in which they were written.
 
 Authority: TokenBuffer.java, SingleValueReader.java and MapReader.java of document/json in Vespa, where all single
-values, and keys, are made of the text of their token.
+values, and keys, are made of the text of their token; Double.toString and Float.toString of Java.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from paperwasp import limits
 from paperwasp.document.json_format import DocumentReader, read_body
-from paperwasp.document.numbers import numbers_as_texts, quote_numbers
+from paperwasp.document.numbers import double_text, numbers_as_texts, quote_numbers, single_text
 from paperwasp.document.types import (
     DOUBLE,
     INT,
@@ -152,3 +152,20 @@ def test_only_numbers_are_quoted(value: Any) -> None:
 
 def test_strings_are_passed_over_whatever_is_in_them() -> None:
     assert quote_numbers(rb'{"a1":"\"1\\","b":[1,"2",-3e-4]}') == rb'{"a1":"\"1\\","b":["1","2","-3e-4"]}'
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0.0"), (-0.38, "-0.38"), (0.001, "0.001"), (0.00012, "1.2E-4"), (1e-5, "1.0E-5"), (1e7, "1.0E7"),
+        (9999999.0, "9999999.0"), (-12345678.5, "-1.23456785E7"), (1e300, "1.0E300"), (float("nan"), "NaN"),
+        (-float("inf"), "-Infinity"),
+    ],
+)  # fmt: skip
+def test_doubles_are_written_as_in_java(value: float, text: str) -> None:
+    assert double_text(value) == text
+
+
+def test_singles_have_fewer_digits() -> None:
+    assert [single_text(0.1), single_text(16777216.0), double_text(0.1)] == ["0.1", "1.6777216E7", "0.1"]
+    assert double_text(float(single_text(0.3))) == "0.3"

@@ -1,4 +1,7 @@
-"""Semantic rules with whatever is in them: reading and evaluating them ends, and fails only by a message."""
+"""Semantic rules: golden scripts, and rules with whatever is in them.
+
+Reading and evaluating them ends, and fails only by a message.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,13 @@ from paperwasp.search.operators.phrase import PhraseItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query_language import Annotations
+from tests.query_languages.rules.rule_scripts import SCRIPTS, check_script
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in SCRIPTS.glob("*.txt")))
+def test_script(name: str) -> None:
+    check_script(name)
+
 
 WORDS = st.sampled_from(["a", "b", "c", "d e", "e-f"])
 

@@ -1,11 +1,13 @@
 """How nearestNeighbor finds documents: which way is chosen, by which settings, and among which documents it looks.
 
 Document n of 100 has the vector (n, 0); the query's is (0, 0), so the distance is n. Lids rise with n.
-Authority: nearest_neighbor_blueprint.cpp (`set_global_filter`, `perform_top_k`), NearestNeighborItem.java.
+Authority: nearest_neighbor_blueprint.cpp (`set_global_filter`, `perform_top_k`), NearestNeighborItem.java. Messages
+about wrong items have the words of Vespa's ValidateNearestNeighborSearcher.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -23,7 +25,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
 from paperwasp.document.tensor.literal import parse_tensor
-from paperwasp.errors import InvalidInput
+from paperwasp.errors import IllegalQuery, InvalidInput
 from paperwasp.query_languages.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
 from paperwasp.search.bind import space_of
@@ -44,6 +46,7 @@ from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from tests.content.nodes import TestNode, start
 from tests.search.graphs import Asked, ComparingGraph, give_graph
+from tests.search.operators.test_attribute_search import found, mixed, space_with, tensor, thing
 from tests.search.queries import query_of
 
 SCHEMA = """
@@ -396,3 +399,53 @@ def test_a_distance_threshold_is_a_number(corpus: Corpus) -> None:
     space = changed(space_of(corpus.node.node.reader.view(), "s"), inputs={"q": parse_tensor("tensor(x[2]):[0,0]")})
     with pytest.raises(InvalidInput, match=r"distanceThreshold=NaN,.*} has invalid distanceThreshold NaN"):
         plan(NearestNeighborItem("v", "q", 1, distance_threshold=float("nan")), space)
+
+
+@pytest.mark.parametrize(
+    ("field", "given_input", "message"),
+    [
+        ("euclidean", None, "requires a tensor rank feature named 'query(q)' but this is not present"),
+        (
+            "euclidean",
+            3.0,
+            "requires a tensor rank feature named 'query(q)' but this is not present: it is the number '3.0', since no "
+            "rank profile declares its type",
+        ),
+        (
+            "euclidean",
+            tensor("tensor(x[3])", 1, 2, 3),
+            "field type tensor<float>(x[2]) does not match query type tensor(x[3])",
+        ),
+        (
+            "euclidean",
+            tensor("tensor(y[2])", 1, 2),
+            "field type tensor<float>(x[2]) does not match query type tensor(y[2])",
+        ),
+        (
+            "many",
+            mixed(a=(1, 2)),
+            "field type tensor<float>(c{},x[2]) does not match query type tensor<float>(c{},x[2])",
+        ),
+        (
+            "sparse",
+            tensor("tensor(x[2])", 1, 2),
+            "field type tensor<float>(c{}) is not supported by nearest neighbor searcher",
+        ),
+        ("int", tensor("tensor(x[2])", 1, 2), "field is not a tensor"),
+        ("title", tensor("tensor(x[2])", 1, 2), "field is not an attribute"),
+        ("shown", tensor("tensor<float>(x[2])", 1, 2), "field is not an attribute"),
+        ("euclidean", tensor("tensor(x[2])", 1, math.nan), "'query(q)' has a cell that is not a finite number"),
+        ("angular", tensor("tensor(x[2])", -math.inf, 1), "'query(q)' has a cell that is not a finite number"),
+    ],
+)
+def test_vectors_that_cannot_be_compared(field: str, given_input: object, message: str) -> None:
+    inputs = {} if given_input is None else {"q": given_input}
+    item = NearestNeighborItem(
+        field, "q", 1, explore_additional_hits=7, distance_threshold=2.5, tuning=(("hnsw.explorationSlack", 0.5),)
+    )
+    with space_with(thing(0), inputs=inputs) as space, pytest.raises(IllegalQuery) as raised:
+        found(item, space)
+    assert raised.value.message == (
+        f"NEAREST_NEIGHBOR {{field={field},queryTensorName=q,hnsw.exploreAdditionalHits=7,distanceThreshold=2.5,"
+        f"approximate=true,targetHits=1,hnsw.explorationSlack=0.5}} {message}"
+    )
