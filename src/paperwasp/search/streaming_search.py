@@ -253,15 +253,12 @@ class GroupedColumns(Mapping[str, ColumnView]):
         if name not in self._made:
             self._made.add(name)
             if (source := self._integers.get(name)) is not None:
-                self._columns[name] = self._filled(source)
+                column = source.field.create_column()
+                column.append([0 if value is None else value for value in source.values(self._documents)])
+                self._columns[name] = column.snapshot()
             elif name in self._elements and name in self._columns:
                 self._columns[name] = self._part(name)
         return self._columns[name]
-
-    def _filled(self, source: ColumnSource) -> ColumnView:
-        column = source.field.create_column()
-        column.append([0 if value is None else value for value in source.values(self._documents)])
-        return column.snapshot()
 
     def _part(self, name: str) -> ColumnView:
         outer, read = self._elements[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -138,7 +138,9 @@ def bind_dot_product(setup: RankSetup, arguments: tuple[str, ...], output: str) 
 def _of_weighted_set(field: str, vector: str, is_numeric: bool) -> Compute:
     def compute(block: Block) -> Floats:
         weights = _weights(block, vector)
-        keys = (int(key) if _is_long(key) else None for key in weights) if is_numeric else iter(weights)
+        keys: Iterator[int | str | None] = iter(weights)
+        if is_numeric:  # such a set may have keys of 18 digits
+            keys = (int(key) if re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", key, re.ASCII) else None for key in weights)
         known = {key: weight for key, weight in zip(keys, weights.values(), strict=True) if key is not None}
         return sums_by_key(block.column(field), block.lids, known) if known else one(0.0)
 
@@ -191,11 +193,6 @@ def _tensor(block: Block, vector: str, mapped: bool) -> Tensor | None:
         expected = "one mapped dimension" if mapped else "one indexed dimension"
         raise InvalidQuery(f"dotProduct: query({vector}) is a {tensor.type}: {expected} is expected")
     return tensor
-
-
-def _is_long(key: str) -> bool:
-    """Whether a key is a number that a set of integers may have."""
-    return re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", key, re.ASCII) is not None
 
 
 # euclideanDistance(attribute, vector): between an array of numbers and a vector of the query.

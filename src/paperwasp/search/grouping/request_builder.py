@@ -76,6 +76,10 @@ class _Draft(Struct):
         levels = [level.copy() for level in self.levels]
         return replace(self, aggregations=[*self.aggregations], levels=levels)
 
+    def request(self, number: int) -> GroupingRequest:
+        aggregations, levels = tuple(self.aggregations), tuple(level.level() for level in self.levels)
+        return GroupingRequest(number, self.root_tag, aggregations, levels=levels, is_all=self.is_all, top_n=self.top_n)
+
     @property
     def leaf_tag(self) -> int:
         return self.levels[-1].tag if self.levels else self.root_tag
@@ -142,7 +146,7 @@ class _Builder:
             if not operation.children:
                 drafts.append(draft)
         drafts = [draft for draft in drafts if draft.prune()]
-        requests = tuple(_request(draft, first_request + place) for place, draft in enumerate(drafts))
+        requests = tuple(draft.request(first_request + place) for place, draft in enumerate(drafts))
         self._check_size(requests)
         return Layout(number, requests, self._labels, self._maxes, self._pages)
 
@@ -307,13 +311,6 @@ def _unbounded(many: str, one: str) -> str:
     return (
         f"Cannot return unbounded number of {many} when 'grouping.globalMaxGroups' is enabled. "
         f"Either restrict {one} count with max() or disable 'grouping.globalMaxGroups'. {_SEE}"
-    )
-
-
-def _request(draft: _Draft, number: int) -> GroupingRequest:
-    levels = tuple(level.level() for level in draft.levels)
-    return GroupingRequest(
-        number, draft.root_tag, tuple(draft.aggregations), levels=levels, is_all=draft.is_all, top_n=draft.top_n
     )
 
 

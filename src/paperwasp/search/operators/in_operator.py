@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from paperwasp.base.records import replace
-from paperwasp.document.types import BYTE, INT, LONG, STRING, ArrayType, DataType, WeightedSetType
+from paperwasp.document.types import BYTE, INT, LONG, STRING, ArrayType, WeightedSetType
 from paperwasp.errors import InvalidQuery
 from paperwasp.schema.model import Field, Schema
 from paperwasp.schema.text_profiles import text_profile
@@ -46,7 +46,8 @@ class InItem(TermItem, frozen=True):
     def check(self, name: str, schemas: Sequence[Schema]) -> None:
         """The first document type that has the field defines its type, as in Vespa (YqlParser, buildIn)."""
         fields = next((fields for schema in schemas if (fields := schema.fields_named(name))), ())
-        types = {_of_one_value(field.type) for field in fields}
+        of_fields = (field.type for field in fields)
+        types = {kind.inner[0] if isinstance(kind, (ArrayType, WeightedSetType)) else kind for kind in of_fields}
         has_integers, has_texts = not types.isdisjoint(_INTEGERS), STRING in types
         if fields and not has_integers and not has_texts:
             what = f"integer and string fields. The field {name} is not of these types"
@@ -54,10 +55,11 @@ class InItem(TermItem, frozen=True):
         if has_integers and has_texts:
             what = f"with a mix of integer and string fields. The fieldset {name} has both"
             raise InvalidQuery(f"The in operator is not supported for fieldsets {what}")
-        is_fit, wanted = (_is_integer, "an integer") if has_integers else (_is_text, "a string")
         for value in self.values if fields else ():
-            if not is_fit(value):
-                raise InvalidQuery(f"in '{name}': expected {wanted}, but got {value}")
+            if has_integers and not isinstance(value, int) and not isinstance(parse_number(value), int):
+                raise InvalidQuery(f"in '{name}': expected an integer, but got {value}")
+            if has_texts and not isinstance(value, str):
+                raise InvalidQuery(f"in '{name}': expected a string, but got {value}")
 
     def lookups(self) -> int:
         return len(self.values)
@@ -71,18 +73,6 @@ class InItem(TermItem, frozen=True):
             elif (column := space.column(field)) is not None:
                 matches.append(AttributeMatch(space, field.name, column, column.any_of(self.values)))
         return term_operator(space, matches, self.annotations)
-
-
-def _of_one_value(type_: DataType) -> DataType:
-    return type_.inner[0] if isinstance(type_, (ArrayType, WeightedSetType)) else type_
-
-
-def _is_text(value: str | int) -> bool:
-    return isinstance(value, str)
-
-
-def _is_integer(value: str | int) -> bool:
-    return isinstance(value, int) or isinstance(parse_number(value), int)
 
 
 def token_of(value: str | int, field: Field, space: SearchSpace) -> FieldMatch | None:

@@ -346,22 +346,18 @@ def read_nearest_neighbor(parser: ArgumentReader, scope: Scope) -> Item:
     approximate = scope.get("approximate", bool)
     threshold = scope.get("distanceThreshold", float)
     tuning = ((name, scope.get(name, float)) for name in ANNOTATIONS)
+    of_node = scope.count("hnsw.exploreAdditionalHits")  # beside the hits that are wanted
+    additional = (scope.count("hnsw.totalExploreAdditionalHits") or 0) if of_node is None else of_node
     return NearestNeighborItem(
         field,
         tensor,
         hits,
         approximate is not False,
-        _additional(scope),
+        additional,
         None if threshold is None else float(threshold),
         tuple((name, float(value)) for name, value in tuning if value is not None),
         annotations=scope.of_term(),
     )
-
-
-def _additional(scope: Scope) -> int:
-    """How many hits are explored beside those that are wanted."""
-    of_node = scope.count("hnsw.exploreAdditionalHits")
-    return (scope.count("hnsw.totalExploreAdditionalHits") or 0) if of_node is None else of_node
 
 
 def _target_hits(scope: Scope) -> int:

@@ -220,6 +220,10 @@ def located(after: SearchAfter, view: View) -> SearchAfter:
 
 
 def _place_of(gid: bytes, view: View) -> int:
+    """Return what stands for the first row of a document; once for a page, and by looking at all rows.
+
+    No table has the first one: the store and the writer's map (`storage.documents.gid_map`) know only the live row.
+    """
     if len(gid) != GID_BYTES:
         return -1 if gid <= BEFORE_ALL else _BEHIND_ALL
     words = view.gids[: view.limit].view(np.uint32)

@@ -126,11 +126,10 @@ def values_json(
     attributes: Iterable[ShownAttribute], columns: Mapping[str, ColumnView], lids: NDArray[np.uint32]
 ) -> list[bytes]:
     """For each of these attributes the JSON array of the values of all documents: null where nothing is shown."""
-    return [_column_json(attribute, columns[attribute.name].get_all(lids)) for attribute in attributes]
-
-
-def _column_json(attribute: ShownAttribute, values: list[Any]) -> bytes:
-    _, render, missing = attribute
-    if render is not None or missing is not None:
-        values = [missing if value is None else value if render is None else render(value) for value in values]
-    return orjson.dumps(values, option=orjson.OPT_SERIALIZE_NUMPY)
+    written = []
+    for name, render, missing in attributes:
+        values = columns[name].get_all(lids)
+        if render is not None or missing is not None:
+            values = [missing if value is None else value if render is None else render(value) for value in values]
+        written.append(orjson.dumps(values, option=orjson.OPT_SERIALIZE_NUMPY))
+    return written

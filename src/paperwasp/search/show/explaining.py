@@ -62,7 +62,9 @@ class _Explaining:
         self._ranked = ranked
         self._order = np.argsort(ranked.lids[numbers])
         self._places = np.asarray(numbers)[self._order]
-        self._words = _words_of(query.match.tree, len(ranked.bound.setting.terms))
+        words = list(_leaves(query.match.tree))
+        is_plain = len(words) == len(ranked.bound.setting.terms)  # which word is of which term
+        self._words: Sequence[str] = words if is_plain else ()
 
     def all(self) -> list[HitExplanation]:
         """In the order of the numbers; worked in that of lids, as blocks are."""
@@ -202,12 +204,6 @@ class _Values:
             float(part.value[hit if len(part.value) > 1 else 0]),
             tuple(self._part(below, hit) for below in part.parts),
         )
-
-
-def _words_of(tree: Item, terms: int) -> Sequence[str]:
-    """The words of the terms, where it is plain which is of which."""
-    words = list(_leaves(tree))
-    return words if len(words) == terms else ()
 
 
 def _leaves(item: Item) -> Iterator[str]:

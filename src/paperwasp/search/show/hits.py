@@ -117,16 +117,11 @@ def _features(
         return ranked.features(programs, numbers, while_matching=while_matching) if programs else repeat(None)
 
     profile = ranked.bound.profile
-    return (
-        values(profile.match_features, while_matching=True),
-        _not_cached(values({} if no_summary_features else profile.summary_features)),
-        values(profile.rank_features if query.show.list_features else {}),
-    )
-
-
-def _not_cached(features: _Features) -> _Features:
-    """Vespa: summaryfeaturesdfw.cpp (`insertField`)."""
-    return (None if each is None else {**each, CACHED: 0.0} for each in features)
+    while_matching = values(profile.match_features, while_matching=True)
+    summarized = values({} if no_summary_features else profile.summary_features)
+    # Vespa: summaryfeaturesdfw.cpp (`insertField`).
+    not_cached = (None if each is None else {**each, CACHED: 0.0} for each in summarized)
+    return while_matching, not_cached, values(profile.rank_features if query.show.list_features else {})
 
 
 # The step that renders hits from the row store, where a query shows documents as they are stored, or from the columns
@@ -187,12 +182,13 @@ def _step(show: Show, document_type: str, form: SummaryForm) -> PageStep | None:
     if not form.needs_document and (shows_id or form.attributes is None):
         return None
     prefix = b"" if shows_id else orjson.dumps(f"index:{show.source}/0/")[1:-1]
+    names = [orjson.loads(key[:-1]) for key in form.members.keys]
     shown = _core.PageForm(
         keys=form.members.keys,
         as_stored=form.as_stored,
         required=form.members.required,
-        shows_empty=_bits([orjson.loads(key[:-1]) in form.shows_empty for key in form.members.keys]),
-        unset=[form.unset.get(orjson.loads(key[:-1]), b"") for key in form.members.keys],
+        shows_empty=sum(1 << place for place, name in enumerate(names) if name in form.shows_empty),
+        unset=[form.unset.get(name, b"") for name in names],
         source=b',"source":' + orjson.dumps(show.source),
         type=b'"sddocname":' + orjson.dumps(document_type) if has_all or "sddocname" in show.fields else b"",
         id_prefix=prefix,
@@ -221,10 +217,6 @@ def attribute_hits(
     relevances = orjson.dumps(scores, option=orjson.OPT_SERIALIZE_NUMPY)
     gids = view.gids[lids].reshape(-1) if step.needs_gids else _NO_GIDS
     return _core.value_page(values_json(step.attributes, columns, lids), relevances, gids, step.form)
-
-
-def _bits(flags: Sequence[bool]) -> int:
-    return sum(1 << place for place, flag in enumerate(flags) if flag)
 
 
 def rendered_hits(

@@ -8,7 +8,7 @@ Vespa: https://docs.vespa.ai/en/querying/document-summaries.html
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain
 from typing import Any, Final, NamedTuple
@@ -246,13 +246,10 @@ def _asked(query: Query, schema: Schema) -> Mapping[str, SummaryField]:
         fields = {name: field for name, field in fields.items() if name != DOCUMENT_ID}
     if not query.show.fields:
         return fields
-    if summary is not None and not all(name in fields for name in _without_id(query.show.fields)):
+    besides = (DOCUMENT_ID, "sddocname")
+    if summary is not None and not all(name in fields or name in besides for name in query.show.fields):
         fields = {**fields, **schema.summaries[DEFAULT].fields}
     return {name: fields[name] for name in query.show.fields if name in fields}
-
-
-def _without_id(names: Iterable[str]) -> Iterator[str]:
-    return (name for name in names if name not in (DOCUMENT_ID, "sddocname"))
 
 
 def _shown_fields(
@@ -268,10 +265,11 @@ def _form(query: Query, schema: Schema, shown: Mapping[str, _Shown]) -> SummaryF
     shows_id = summary is not None and shows_document_id(summary, schema)
     if query.show.fields:
         shows_id = summary is not None and DOCUMENT_ID in query.show.fields
+    sources = ((name, field, _marked_source(field, schema)) for name, field in asked.items())
     return SummaryForm(
         as_stored=_is_as_stored(shown, schema),
         members=_members(shown, schema),
-        marked=tuple(_marked_members(asked, schema)),
+        marked=tuple((_key(name), field, source) for name, field, source in sources if source is not None),
         attributes=_attributes(shown, asked, schema),
         shows_empty=frozenset(
             name for name, field in shown.items() if asked[name].dynamic or _may_be_empty(field, schema)
@@ -315,13 +313,6 @@ def _is_cut(name: str, field: _Shown) -> bool:
     """Whether a document's member is shown as it is, but for marks."""
     is_itself = field.path == (name,) and field.otherwise is None and not field.reads_language
     return is_itself and all(isinstance(step, _Marking) for step in field.steps)
-
-
-def _marked_members(asked: Mapping[str, SummaryField], schema: Schema) -> Iterator[tuple[bytes, SummaryField, Field]]:
-    for name, field in asked.items():
-        source = _marked_source(field, schema)
-        if source is not None:
-            yield _key(name), field, source
 
 
 def _key(name: str) -> bytes:
@@ -416,7 +407,8 @@ def _of_source(
         return _Shown((name, *below), None, None, otherwise=rest, needs_document=True)
     column = column_of(source, space.columns) if not below else None
     is_attribute = column is not None and not space.streamed
-    language = languages.get(source.name) if _reads_text(field, source) else None
+    is_read = field.tokens or field.dynamic or field.bolding or source.bolding  # made tokens of, or looked through
+    language = languages.get(source.name) if source.index is not None and is_read else None
     return _Shown(
         (name, *below),
         column,
@@ -429,11 +421,6 @@ def _of_source(
         reads_language=language is not None,
         is_attribute=is_attribute,
     )
-
-
-def _reads_text(field: SummaryField, source: Field) -> bool:
-    """Whether texts are made tokens or looked through, for which their language counts."""
-    return source.index is not None and (field.tokens or field.dynamic or field.bolding or source.bolding)
 
 
 def _may_be_empty(shown: _Shown, schema: Schema) -> bool:
