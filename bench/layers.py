@@ -27,7 +27,7 @@ from paperwasp.content.node import ContentNode
 from paperwasp.coordination.operation_log import FileOperationLog
 from paperwasp.http.messages import Request
 from paperwasp.search.features import check_profiles
-from paperwasp.search.query import Deadline
+from paperwasp.search.query import QueryDeadline
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 
@@ -84,7 +84,7 @@ def _stages(node: ContentNode, config: SearchConfig, profiles: ServedSchemas, pa
     found, prepare_us = _timed(ready)
     asked = found.queries[0]
     assert asked.query is not None
-    message = replace(asked.query, deadline=Deadline())
+    message = replace(asked.query, deadline=QueryDeadline())
     _, rank_us = _timed(
         lambda: search(
             node.reader.view(),

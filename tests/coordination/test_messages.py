@@ -47,12 +47,12 @@ from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import (
     AFTER_ALL,
-    Deadline,
     Hit,
     HitExplanation,
     Match,
     Order,
     Query,
+    QueryDeadline,
     Rank,
     SearchAfter,
     SearchResponse,
@@ -246,7 +246,7 @@ def a_query(chance: Chance) -> Query:
         Order(3, 4, (queries.SortKey("year", True, "uca", "en_US", "primary", "as", "7"),), after),
         Show("small", ("a",), False, True, "long", True, ("kind",), "music", Tags("<b>", "</b>", "…"), Objects(False)),
         queries.Observe(6, 2, queries.Profiling(1, -2, 3)),
-        Deadline(chance.some(0, time.monotonic_ns() + 10**9), False, 0.25),
+        QueryDeadline(chance.some(0, time.monotonic_ns() + 10**9), False, 0.25),
         chance.some((), (grouping,)),
         chance.some(1, 2**40),
     )
@@ -470,7 +470,7 @@ def test_the_page_shows_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = json.loads(page.split("```json\n")[1].split("```")[0])
     monkeypatch.setattr(envelope, "monotonic_ns", lambda: 0)
     words = (WordItem("title", "blue"), WordItem("title", "note", annotations=Annotations(weight=200)))
-    query = Query(Match(AndItem(words), ("music",)), order=Order(5), deadline=Deadline(500_000_000))
+    query = Query(Match(AndItem(words), ("music",)), order=Order(5), deadline=QueryDeadline(500_000_000))
     assert msgspec.msgpack.decode(CODEC.encode(query)) == shown
     assert shown[0] == envelope.VERSION
     assert f"{limits.TREE_NODES:,} nodes (`TREE_NODES`) and {limits.TREE_DEPTH} levels" in " ".join(page.split())

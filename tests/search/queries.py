@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from paperwasp.search.operators.item import Item
-from paperwasp.search.query import Deadline, Match, Observe, Order, Query, Rank, Show
+from paperwasp.search.query import Match, Observe, Order, Query, QueryDeadline, Rank, Show
 
 NAMES: Final[dict[str, tuple[str, str]]] = {
     "document_types": ("match", "document_types"),
@@ -45,7 +45,14 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
 }
 """Flat name → group and field of a Query, in the order in which scripts show them."""
 
-GROUPS: Final = {"match": Match, "rank": Rank, "order": Order, "show": Show, "observe": Observe, "deadline": Deadline}
+GROUPS: Final = {
+    "match": Match,
+    "rank": Rank,
+    "order": Order,
+    "show": Show,
+    "observe": Observe,
+    "deadline": QueryDeadline,
+}
 
 
 def query_of(tree: Item, document_types: tuple[str, ...] = (), rank_profile: str = "default", **named: Any) -> Query:

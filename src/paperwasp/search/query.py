@@ -121,7 +121,7 @@ class Show(Struct, frozen=True):
     tensor_form: str = "short"
     """The form of tensors in summaries: one of `tensor.json_output.FORMS`."""
     exact_tensors: bool = False
-    """Whether their floats have the digits of a double, not the fewest that say which float it is."""
+    """Whether their floats have the digits of a double, not the fewest that identify the float."""
     prefetch: tuple[str, ...] = ()
     """Attributes whose values each hit carries: for collapsing and merging."""
     source: str = ""
@@ -138,7 +138,7 @@ class Show(Struct, frozen=True):
         return self.tags if self.bolding else NO_TAGS
 
 
-class Deadline(Struct, frozen=True):
+class QueryDeadline(Struct, frozen=True):
     """When a query must be answered."""
 
     at_ns: int = 0
@@ -157,7 +157,7 @@ class Query(Struct, frozen=True):
     order: Order = Order()
     show: Show = Show()
     observe: Observe = Observe()
-    deadline: Deadline = Deadline()
+    deadline: QueryDeadline = QueryDeadline()
     groupings: tuple[GroupingRequest, ...] = ()
     memory_bytes: int = limits.QUERY_MEMORY_BYTES
     """The memory that ranking may take beside that of the documents, on one node."""

@@ -231,19 +231,19 @@ OF_GROUP: Final = frozenset(
 _NO_VALUES: Final[Mapping[str, Value]] = MappingProxyType({})
 
 
-class Scope(Struct, frozen=True):
+class AnnotationScope(Struct, frozen=True):
     """The annotations in force at one place, the nearest first, and where they were written."""
 
     values: Mapping[str, Value] = field(default_factory=lambda: _NO_VALUES)
     tokens: TokenStream | None = None
     token: Token | None = None
 
-    def inherit(self, own: Mapping[str, Value], tokens: TokenStream, token: Token) -> Scope:
+    def inherit(self, own: Mapping[str, Value], tokens: TokenStream, token: Token) -> AnnotationScope:
         """The scope of what follows an annotation here."""
         kept = {name: value for name, value in self.values.items() if name not in _OWN_ONLY}
-        return Scope({**kept, **own}, tokens, token)
+        return AnnotationScope({**kept, **own}, tokens, token)
 
-    def below(self) -> Scope:
+    def below(self) -> AnnotationScope:
         """The scope of the parts of an item, which do not carry the id of the whole."""
         if _OWN_ONLY.isdisjoint(self.values):
             return self
@@ -276,7 +276,7 @@ class Scope(Struct, frozen=True):
         self._check_what_has_no_effect()
         return Annotations(**given)
 
-    def of_group(self, words: Scope) -> Annotations:
+    def of_group(self, words: AnnotationScope) -> Annotations:
         """The annotations of several words as a whole, where `words` is in force for each of them."""
         if self is words:
             return self.of_term()
@@ -332,7 +332,7 @@ class Scope(Struct, frozen=True):
         return None if hits is None else int(hits)
 
 
-NO_SCOPE: Final = Scope()
+NO_SCOPE: Final = AnnotationScope()
 _KIND_NAMES: Final[Mapping[type, str]] = {
     bool: "true or false",
     int: "an integer",

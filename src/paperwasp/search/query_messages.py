@@ -39,12 +39,12 @@ from paperwasp.search.grouping.partial_bytes import partial_from_bytes, partial_
 from paperwasp.search.grouping.request import GroupingRequest
 from paperwasp.search.operators.item import Item
 from paperwasp.search.query import (
-    Deadline,
     Hit,
     HitExplanation,
     Match,
     Order,
     Query,
+    QueryDeadline,
     Rank,
     SearchAfter,
     SearchResponse,
@@ -162,7 +162,7 @@ def from_search(message: Search, deadline_ns: int, _: object = None) -> Query:
             Objects(*show.objects),
         ),
         message.observe,
-        Deadline(deadline_ns, message.is_soft, message.soft_share),
+        QueryDeadline(deadline_ns, message.is_soft, message.soft_share),
         tuple([_tree_of(GROUPINGS, tree, GroupingRequest) for tree in message.groupings]),
         message.memory_bytes,
     )

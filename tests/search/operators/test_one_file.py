@@ -32,7 +32,7 @@ from paperwasp.search.operators.operator import Operator, SearchSpace
 from paperwasp.search.operators.same_element import SameElementItem
 from paperwasp.search.operators.text import Target, Way
 from paperwasp.search.operators.word import WordItem, fields_of, term_operator
-from paperwasp.search.query_language import Scope
+from paperwasp.search.query_language import AnnotationScope
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.show.marking import query_parts
@@ -71,7 +71,7 @@ class BackwardsItem(TermItem, frozen=True):
         return target.words(self.annotations, self.word[::-1])
 
 
-def read_backwards(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
+def read_backwards(parser: ArgumentReader, field: str, scope: AnnotationScope, outer: AnnotationScope) -> Item:
     """`backwards("eulb")`."""
     return BackwardsItem(field, parser.copied_text("what is read backwards"), annotations=scope.of_term())
 

@@ -31,11 +31,11 @@ from paperwasp.query_languages.yql.statement import StatementTemplate
 from paperwasp.search.grouping.request import GroupingRequest, Layout
 from paperwasp.search.operators.item import Item
 from paperwasp.search.query import (
-    Deadline,
     Match,
     Observe,
     Order,
     Query,
+    QueryDeadline,
     Rank,
     Show,
     SortKey,
@@ -77,7 +77,7 @@ class _Bound(NamedTuple):
     offset: int
     after: After | None
     started_ns: int
-    deadline: Deadline
+    deadline: QueryDeadline
     groupings: tuple[GroupingRequest, ...]
 
 
@@ -106,7 +106,7 @@ class PreparedQuery(Struct, frozen=True):
     """The time that rank features see; None: the present."""
     show: Show
     observe: Observe
-    deadline: Deadline
+    deadline: QueryDeadline
     """Without its time."""
     memory_bytes: int
     """Bytes that ranking may take on a content node."""
@@ -158,7 +158,7 @@ class PreparedQuery(Struct, frozen=True):
             0 if is_merged else offset,
             after,
             now_ns,
-            Deadline(now_ns + int(timeout_ms * 1e6), deadline.is_soft, deadline.soft_share),
+            QueryDeadline(now_ns + int(timeout_ms * 1e6), deadline.is_soft, deadline.soft_share),
             tuple([request for layout in layouts for request in layout.requests]) if layouts else (),
         )
         if self.failure is not None:

@@ -40,7 +40,7 @@ from paperwasp.schema.teaser_settings import Tags
 from paperwasp.search.features.kept_profiles import ENTRY_BYTES
 from paperwasp.search.operators.boolean import FalseItem
 from paperwasp.search.operators.item import Item
-from paperwasp.search.query import Deadline, Match, Observe, Rank, Show, SortKey
+from paperwasp.search.query import Match, Observe, QueryDeadline, Rank, Show, SortKey
 from paperwasp.text.parsing.tokens import did_you_mean
 
 
@@ -87,7 +87,7 @@ def prepare_query(config: SearchConfig, parameters: SearchParameters) -> Prepare
     if grouping is not None:
         answering = replace(answering, is_repeatable=answering.is_repeatable and grouping.is_repeatable)
     relative = parameters.now.is_relative and not parameters.now.seconds
-    share = Deadline().soft_share if parameters.soft_timeout_factor is None else parameters.soft_timeout_factor
+    share = QueryDeadline().soft_share if parameters.soft_timeout_factor is None else parameters.soft_timeout_factor
     return PreparedQuery(
         parameters=replace(parameters, values=RequestValues()),
         defaults=_defaults(parameters.profile),
@@ -106,7 +106,7 @@ def prepare_query(config: SearchConfig, parameters: SearchParameters) -> Prepare
         now=None if relative else parameters.now,
         show=show,
         observe=Observe(parameters.trace.level, parameters.trace.explain_level, parameters.trace.profiled()),
-        deadline=Deadline(0, parameters.soft_timeout, share),
+        deadline=QueryDeadline(0, parameters.soft_timeout, share),
         memory_bytes=config.query_memory_bytes,
         grouping=grouping,
         failure=failure,

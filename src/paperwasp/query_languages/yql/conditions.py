@@ -22,8 +22,8 @@ from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query_language import (
     NO_SCOPE,
     NUMBERS,
+    AnnotationScope,
     Number,
-    Scope,
     Value,
     accept_keyword,
     number_value,
@@ -90,7 +90,7 @@ _AFTER_QUOTED: Final = ("contains", *COMPARISONS)
 class ConditionParser(ArgumentReader):
     """Reads conditions from a stream of YQL tokens; notes which fields and parameters they name."""
 
-    def expression(self, scope: Scope = NO_SCOPE) -> Item:
+    def expression(self, scope: AnnotationScope = NO_SCOPE) -> Item:
         """A whole condition, up to what cannot belong to it."""
         tokens = self.tokens
         tokens.enter()
@@ -104,7 +104,7 @@ class ConditionParser(ArgumentReader):
         tokens.leave()
         return item
 
-    def leaf(self, field: str, scope: Scope, outer: Scope) -> Item | None:
+    def leaf(self, field: str, scope: AnnotationScope, outer: AnnotationScope) -> Item | None:
         """An operator such as `phrase(…)`, if one stands here; `outer` is in force for its words."""
         tokens = self.tokens
         name = tokens.current
@@ -116,7 +116,7 @@ class ConditionParser(ArgumentReader):
         tokens.expect(")")
         return item
 
-    def word(self, field: str, text: str, scope: Scope) -> TermItem:
+    def word(self, field: str, text: str, scope: AnnotationScope) -> TermItem:
         """The term for a text in a field: a word, or with an annotation the start, the end or a part of one."""
         return word_of(field, text, scope)
 
@@ -130,10 +130,10 @@ class ConditionParser(ArgumentReader):
         known = sorted({*CONDITIONS, *LEAVES})
         self.tokens.fail(f"operator '{name.text}' is not known here; known are {', '.join(known)}", name)
 
-    def _read_annotated(self, scope: Scope) -> Scope:
+    def _read_annotated(self, scope: AnnotationScope) -> AnnotationScope:
         return self.annotated(scope) if self.tokens.current.text in ("{", "[") else scope
 
-    def _conjunction(self, scope: Scope) -> Item:
+    def _conjunction(self, scope: AnnotationScope) -> Item:
         tokens = self.tokens
         first_negated = tokens.current.text == "!" and tokens.next()
         first = self._condition(scope)
@@ -146,7 +146,7 @@ class ConditionParser(ArgumentReader):
             side.append(self._condition(scope.below()))
         return _conjoin(positives, negatives)
 
-    def _condition(self, scope: Scope) -> Item:
+    def _condition(self, scope: AnnotationScope) -> Item:
         tokens = self.tokens
         scope = self._read_annotated(scope)
         token = tokens.current
@@ -165,7 +165,7 @@ class ConditionParser(ArgumentReader):
             return self._truth(scope)
         return self._on_field(scope)
 
-    def _call(self, scope: Scope) -> Item:
+    def _call(self, scope: AnnotationScope) -> Item:
         operator = CONDITIONS.get(self.tokens.current.text)
         if operator is None:
             item = self.leaf("", scope, scope) if self.element else None
@@ -179,7 +179,7 @@ class ConditionParser(ArgumentReader):
         self.tokens.expect(")")
         return item
 
-    def _text_of_element(self, scope: Scope) -> Item | None:
+    def _text_of_element(self, scope: AnnotationScope) -> Item | None:
         """A text that an element is, or has in it; none where a comparison starts."""
         tokens = self.tokens
         if not self.element:
@@ -193,14 +193,14 @@ class ConditionParser(ArgumentReader):
             return self.word("", self.copied_text("what the element is"), scope)
         return None
 
-    def _truth(self, scope: Scope) -> Item:
+    def _truth(self, scope: AnnotationScope) -> Item:
         token = self.tokens.next()
         truth = token.text.lower() == "true"
         if self.tokens.accept("="):
             return self._compare(self.field(), "=", truth, scope, token)
         return TrueItem() if truth else FalseItem()
 
-    def _on_field(self, scope: Scope) -> Item:
+    def _on_field(self, scope: AnnotationScope) -> Item:
         tokens = self.tokens
         field = self.field_or_quoted()
         operator = tokens.current.text
@@ -224,7 +224,7 @@ class ConditionParser(ArgumentReader):
             tokens.fail("'!=' is not an operator of YQL here: write !(field = value)")
         tokens.fail(f"expected contains, matches, in, =, <, <=, > or >=, found {tokens.found()}")
 
-    def _read_contained(self, field: str, scope: Scope, outer: Scope) -> Item:
+    def _read_contained(self, field: str, scope: AnnotationScope, outer: AnnotationScope) -> Item:
         """Reads the operand to the right of `contains`. `outer` are the annotations of the whole condition."""
         tokens = self.tokens
         token = tokens.current
@@ -246,7 +246,7 @@ class ConditionParser(ArgumentReader):
         self.refuse_call()
         return self.word(field, self.copied_text("what the field contains"), scope)
 
-    def _element_at(self, field: str, scope: Scope) -> Item:
+    def _element_at(self, field: str, scope: AnnotationScope) -> Item:
         """`field[2] = 42`: the element with that number, from 0."""
         tokens = self.tokens
         tokens.expect("[")
@@ -256,7 +256,7 @@ class ConditionParser(ArgumentReader):
         value, scope = self._literal(scope)
         return SameElementItem(field, (self.word("", value, scope),), (number,))
 
-    def _value_of_key(self, field: str, scope: Scope) -> Item:
+    def _value_of_key(self, field: str, scope: AnnotationScope) -> Item:
         """`field{"key"} contains "text"` and `field{"key"} = 5`: the entry of a map with that key."""
         tokens = self.tokens
         tokens.expect("{")
@@ -274,7 +274,7 @@ class ConditionParser(ArgumentReader):
             entry = self.word("value", text, scope)
         return SameElementItem(field, (WordItem("key", _literal_text(key)), entry))
 
-    def _literal(self, scope: Scope) -> tuple[str, Scope]:
+    def _literal(self, scope: AnnotationScope) -> tuple[str, AnnotationScope]:
         """The text of a literal, which may be annotated."""
         tokens = self.tokens
         if tokens.accept("("):
@@ -289,7 +289,7 @@ class ConditionParser(ArgumentReader):
             tokens.fail("expected a string, a number, true or false", start)
         return _literal_text(value), scope
 
-    def _compare(self, field: str, operator: str, value: Compared, scope: Scope, start: Token) -> TermItem:
+    def _compare(self, field: str, operator: str, value: Compared, scope: AnnotationScope, start: Token) -> TermItem:
         """A comparison with a number; `= true` is with that word, as in Vespa (BoolItem), and there is no `< true`.
         A text may also hold the whole range; any other is compared by the order of strings."""
         if isinstance(value, str):
@@ -311,7 +311,7 @@ class ConditionParser(ArgumentReader):
             field, low, high, low_inclusive, high_inclusive, scope.hit_limit(), annotations=scope.of_term()
         )
 
-    def _turned_comparison(self, scope: Scope) -> Item:
+    def _turned_comparison(self, scope: AnnotationScope) -> Item:
         """`5 < field`."""
         tokens = self.tokens
         if not tokens.at_kind(*NUMBERS, "string") and not tokens.at("@", "-"):
@@ -323,7 +323,7 @@ class ConditionParser(ArgumentReader):
             tokens.fail(f"'{value}' is not a number", start)
         return self._compare(self.field(), _TURNED[operator.text], value, scope, start)
 
-    def _number(self, scope: Scope) -> tuple[Compared, Scope]:
+    def _number(self, scope: AnnotationScope) -> tuple[Compared, AnnotationScope]:
         """A number, true or false, or a string or parameter, which may hold one or a range; and its scope."""
         tokens = self.tokens
         token = tokens.current

@@ -16,7 +16,7 @@ from paperwasp.errors import IllegalQuery, Position
 from paperwasp.query_languages.yql.query_type import QUERY_TYPES, query_type
 from paperwasp.search.operators.item import Composite, Item
 from paperwasp.search.operators.notation import Argument, ArgumentReader, annotated, call, condition, leaf, string
-from paperwasp.search.query_language import DEFAULT_ANNOTATIONS, Annotations, Scope
+from paperwasp.search.query_language import DEFAULT_ANNOTATIONS, Annotations, AnnotationScope
 
 NOT_PARSED: Final = ("raw", "segment")
 """The grammars of texts that are one word."""
@@ -104,14 +104,14 @@ class NonEmptyItem(Composite, PartlyCompared, frozen=True):
 
 
 @condition("nonEmpty", Argument.CONDITION)
-def read_non_empty(parser: ArgumentReader, scope: Scope) -> Item:
+def read_non_empty(parser: ArgumentReader, scope: AnnotationScope) -> Item:
     """`nonEmpty(a)`: `a`, and an error if a term in it is empty."""
     start = parser.tokens.current
     return NonEmptyItem((parser.expression(scope),), parser.tokens.position(start))
 
 
 @condition("userQuery")
-def read_user_query(parser: ArgumentReader, scope: Scope) -> Item:
+def read_user_query(parser: ArgumentReader, scope: AnnotationScope) -> Item:
     """`userQuery()`: the parameter `query`, of the type that `type` says. Vespa reads no arguments: `void` is one."""
     if parser.tokens.current.text == "void":
         parser.tokens.next()
@@ -119,7 +119,7 @@ def read_user_query(parser: ArgumentReader, scope: Scope) -> Item:
 
 
 @condition("userInput", Argument.LITERAL)
-def read_user_input(parser: ArgumentReader, scope: Scope) -> Item:
+def read_user_input(parser: ArgumentReader, scope: AnnotationScope) -> Item:
     """`userInput("…")` or `userInput(@name)`: simple query language, by default of type weakAnd."""
     token = parser.tokens.current
     field = scope.get("defaultIndex", str)
@@ -130,12 +130,12 @@ def read_user_input(parser: ArgumentReader, scope: Scope) -> Item:
 
 
 @leaf("text")
-def read_text(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
+def read_text(parser: ArgumentReader, field: str, scope: AnnotationScope, outer: AnnotationScope) -> Item:
     """`field contains text("…")`: its words, by default under a weakAnd."""
     return _text_item(parser, scope, field, fields_allowed=False)
 
 
-def _text_item(parser: ArgumentReader, scope: Scope, index: str, *, fields_allowed: bool) -> UserTextItem:
+def _text_item(parser: ArgumentReader, scope: AnnotationScope, index: str, *, fields_allowed: bool) -> UserTextItem:
     token = parser.tokens.current
     value, parameter = _value(parser)
     return UserTextItem(
@@ -163,7 +163,7 @@ def _value(parser: ArgumentReader) -> tuple[str | None, str | None]:
     return parser.copied_text("the text of a user"), None
 
 
-def _grammar(scope: Scope) -> Grammar:
+def _grammar(scope: AnnotationScope) -> Grammar:
     """The grammar of the text, as the annotations give it. Errors: LanguageError at the annotation."""
     if not scope.values:
         return NO_GRAMMAR

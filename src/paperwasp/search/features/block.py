@@ -120,7 +120,7 @@ class Block(Struct, eq=False):
         return result
 
     def only_filters(self, term: int, field: str) -> bool:
-        """Whether only that term number `term` matches in `field` is known, and not where or how often."""
+        """Whether ranking sees only that term number `term` matches in `field`, not where or how often."""
         return any(match.only_filters for match in self.matches(term, field))
 
     def positions(self, term: int, field: str) -> Occurrences:

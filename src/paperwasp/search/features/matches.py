@@ -1,4 +1,4 @@
-"""Whether, and how completely, fields are matched: match, matches, fieldInfo, fieldLength, queryCompleteness."""
+"""Features of field matches: match, matches, fieldInfo, fieldLength, queryCompleteness, rawScore, subqueries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How alike a field and the query are as texts: textSimilarity, termEditDistance, jaroWinklerDistance."""
+"""Similarities of a field and the query as texts: textSimilarity, termEditDistance, jaroWinklerDistance."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ _MOST: Final = 0xFFFF
 
 
 def is_flat(setup: RankSetup, name: str) -> bool:
-    """Whether the field is taken for a text of one value, and is none."""
+    """Whether a field of several values, or of numbers, counts as a text of one value."""
     field = setup.field(name)
     return setup.schema.is_streamed and (is_multiple(field) or field.index is None)
 

@@ -45,7 +45,7 @@ class BestMatch(FieldMatch):
 
     @property
     def finds_alone(self) -> bool:
-        """Whether other terms of this kind beside it have no influence on what it finds."""
+        """Whether its hits do not depend on other terms of this kind beside it."""
         return False
 
     def select(self, within: Bitmap | None) -> None:

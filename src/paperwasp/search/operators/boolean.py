@@ -14,7 +14,7 @@ from paperwasp.search.operators.item import ALL_GRAMS, GRAM_COMPOSITES, Composit
 from paperwasp.search.operators.notation import Argument, ArgumentReader, call, condition, operand
 from paperwasp.search.operators.operator import BOTH, EITHER, FIRST_ONLY, Operator, SearchSpace, TermOperator
 from paperwasp.search.operators.text import QueryPart, Target
-from paperwasp.search.query_language import Scope
+from paperwasp.search.query_language import AnnotationScope
 
 # and: documents that all children match.
 #
@@ -362,7 +362,7 @@ class RankItem(Composite, frozen=True):
 
 
 @condition("rank", Argument.CONDITION)
-def read_rank(parser: ArgumentReader, scope: Scope) -> Item:
+def read_rank(parser: ArgumentReader, scope: AnnotationScope) -> Item:
     """`rank(a, b, …)`: what `a` matches; the others only add to ranking."""
     return RankItem(parser.arguments(scope))
 

@@ -25,7 +25,7 @@ from paperwasp.search.operators.notation import (
 from paperwasp.search.operators.operator import Operator, SearchSpace
 from paperwasp.search.operators.text import QueryPart, QueryWord, Target, Way
 from paperwasp.search.operators.word import WordItem, fields_of, term_operator
-from paperwasp.search.query_language import Scope
+from paperwasp.search.query_language import AnnotationScope
 
 # equiv: terms on one index that match, and rank, as one.
 #
@@ -90,7 +90,7 @@ def index_of(items: tuple[Item, ...], what: str) -> str:
 
 
 @leaf("equiv")
-def read_equiv(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
+def read_equiv(parser: ArgumentReader, field: str, scope: AnnotationScope, outer: AnnotationScope) -> Item:
     """`equiv("a", phrase("b", "c"), …)`: terms that rank as one."""
     start = parser.tokens.current
     terms = tuple(parser.parts(field, outer, _PARTS))
@@ -141,7 +141,7 @@ class WordAlternativesItem(TermItem, frozen=True):
 
 
 @leaf("alternatives", Argument.LITERAL)
-def read_alternatives(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
+def read_alternatives(parser: ArgumentReader, field: str, scope: AnnotationScope, outer: AnnotationScope) -> Item:
     """`alternatives({"sneakers": 1.0, "shoes": 0.7})`: forms of one word, each with its exactness."""
     start = parser.tokens.current
     forms = parser.value()

@@ -26,7 +26,7 @@ class FieldMatch(ABC):
 
     @property
     def is_positional(self) -> bool:
-        """Whether it stands somewhere: in an index."""
+        """Whether it has positions, as in an index."""
         return False
 
     @property

@@ -21,7 +21,7 @@ from paperwasp.search.operators.notation import Argument, ArgumentReader, annota
 from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.search.operators.term import bits_of
 from paperwasp.search.operators.word import fields_of
-from paperwasp.search.query_language import DEGREES, Scope, read_degrees
+from paperwasp.search.query_language import DEGREES, AnnotationScope, read_degrees
 from paperwasp.storage.attributes import ColumnView
 from paperwasp.storage.attributes.distances import Area
 from paperwasp.storage.attributes.elements import positions_in
@@ -156,7 +156,7 @@ def _positions(column: ColumnView) -> PositionView:
 
 
 @condition("geoLocation", Argument.NAME, Argument.LITERAL)
-def read_geo_location(parser: ArgumentReader, scope: Scope) -> Item:
+def read_geo_location(parser: ArgumentReader, scope: AnnotationScope) -> Item:
     """`geoLocation(field, latitude, longitude, "200 km")`: within that distance; below zero: anywhere."""
     field = parser.field_or_quoted()
     start = parser.tokens.current
@@ -169,7 +169,7 @@ def read_geo_location(parser: ArgumentReader, scope: Scope) -> Item:
 
 
 @condition("geoBoundingBox", Argument.NAME, Argument.LITERAL)
-def read_geo_bounding_box(parser: ArgumentReader, scope: Scope) -> Item:
+def read_geo_bounding_box(parser: ArgumentReader, scope: AnnotationScope) -> Item:
     """`geoBoundingBox(field, south, west, north, east)`, in degrees."""
     field = parser.field_or_quoted()
     corners = [_coordinate(parser, latitude=latitude)[0] for latitude in (True, False, True, False)]

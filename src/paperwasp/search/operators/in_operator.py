@@ -22,7 +22,7 @@ from paperwasp.search.operators.operator import Operator, SearchSpace
 from paperwasp.search.operators.term import AttributeMatch
 from paperwasp.search.operators.text import tokens_match
 from paperwasp.search.operators.word import fields_of, term_operator
-from paperwasp.search.query_language import Scope, number_value, parse_number, string_value, string_values
+from paperwasp.search.query_language import AnnotationScope, number_value, parse_number, string_value, string_values
 from paperwasp.text.linguistics import query_terms
 from paperwasp.text.parsing.tokens import Token, TokenStream
 
@@ -82,7 +82,7 @@ def token_of(value: str | int, field: Field, space: SearchSpace) -> FieldMatch |
 
 
 @comparison("in")
-def read_in(parser: ArgumentReader, field: str, scope: Scope) -> Item:
+def read_in(parser: ArgumentReader, field: str, scope: AnnotationScope) -> Item:
     """`field in (1, 2)`, `field in ("a", "b")`, `field in (@values)`: one of them."""
     tokens = parser.tokens
     start = tokens.expect("(")

@@ -46,7 +46,7 @@ class Item(Struct, frozen=True):
     is_joined: ClassVar[bool] = False
     """Whether it is written with `and`, `or` and `!`, so that it needs parentheses among others that are."""
     is_plain: ClassVar[bool] = False
-    """Whether its planning looks words up, and reads nothing."""
+    """Whether its planning only looks up words, and reads no postings."""
     is_seen_by_rules: ClassVar[bool] = True
     """Whether it is part of the text that semantic rules look at."""
     rule_kind: ClassVar[str] = "other"
@@ -186,7 +186,7 @@ class Item(Struct, frozen=True):
 
     @property
     def is_word(self) -> bool:
-        """Whether it is nothing but forms of one word, each of which takes one position."""
+        """Whether it is forms of one word alone, each of which takes one position."""
         return False
 
     @property

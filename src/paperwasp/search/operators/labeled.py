@@ -21,7 +21,7 @@ from paperwasp.search.operators.item import Composite, Item, plan
 from paperwasp.search.operators.notation import Argument, ArgumentReader, call, condition, string
 from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.search.operators.term import bits_of
-from paperwasp.search.query_language import Annotations, Scope
+from paperwasp.search.query_language import Annotations, AnnotationScope
 
 
 class LabelMatch(FieldMatch):
@@ -101,7 +101,7 @@ class LabeledItem(Composite, frozen=True):
 
 
 @condition("labeled", Argument.CONDITION, Argument.LITERAL, Argument.LITERAL, is_fixed=True)
-def read_labeled(parser: ArgumentReader, scope: Scope) -> Item:
+def read_labeled(parser: ArgumentReader, scope: AnnotationScope) -> Item:
     """`labeled(a, "label", 0.5)`: what `a` matches; ranking sees the number as the raw score of the label."""
     tokens = parser.tokens
     item = parser.expression(scope.below())

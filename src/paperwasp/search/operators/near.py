@@ -33,7 +33,7 @@ from paperwasp.search.operators.operator import Operator, SearchSpace, TermOpera
 from paperwasp.search.operators.term import PositionalMatch
 from paperwasp.search.operators.text import QueryPart, Target
 from paperwasp.search.operators.word import fields_of, term_operator
-from paperwasp.search.query_language import DEFAULT_ANNOTATIONS, Scope
+from paperwasp.search.query_language import DEFAULT_ANNOTATIONS, AnnotationScope
 
 DISTANCE: Final = 2
 """Where the query says none."""
@@ -261,18 +261,18 @@ def _child(number: int, item: Item, found: Sequence[NearMatch], space: SearchSpa
 
 
 @leaf("near")
-def read_near(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
+def read_near(parser: ArgumentReader, field: str, scope: AnnotationScope, outer: AnnotationScope) -> Item:
     """`near("a", "b", !"c")`: words within `distance` positions, and none of the others near them."""
     return _read(parser, field, scope, outer, ordered=False)
 
 
 @leaf("onear")
-def read_onear(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
+def read_onear(parser: ArgumentReader, field: str, scope: AnnotationScope, outer: AnnotationScope) -> Item:
     """Read `onear`: as `near`, with words in the order of the query."""
     return _read(parser, field, scope, outer, ordered=True)
 
 
-def _read(parser: ArgumentReader, field: str, scope: Scope, outer: Scope, *, ordered: bool) -> Item:
+def _read(parser: ArgumentReader, field: str, scope: AnnotationScope, outer: AnnotationScope, *, ordered: bool) -> Item:
     tokens = parser.tokens
     name = "onear" if ordered else "near"
     terms: list[Item] = []

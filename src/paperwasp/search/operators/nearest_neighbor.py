@@ -33,7 +33,7 @@ from paperwasp.search.operators.notation import Argument, ArgumentReader, annota
 from paperwasp.search.operators.operator import NeighborTuning, Operator, SearchSpace
 from paperwasp.search.operators.term import bits_of
 from paperwasp.search.operators.word import fields_of
-from paperwasp.search.query_language import Scope, dotted_name
+from paperwasp.search.query_language import AnnotationScope, dotted_name
 from paperwasp.storage.attributes.distances import Distances, Found, GraphSearch, KernelGraph
 from paperwasp.storage.attributes.imported import ImportedView
 from paperwasp.storage.attributes.tensor import TensorView
@@ -332,7 +332,7 @@ def _match(item: NearestNeighborItem, field: Field, tensor: Tensor, space: Searc
 
 
 @condition("nearestNeighbor", Argument.NAME, Argument.NAME, Argument.LITERAL)
-def read_nearest_neighbor(parser: ArgumentReader, scope: Scope) -> Item:
+def read_nearest_neighbor(parser: ArgumentReader, scope: AnnotationScope) -> Item:
     """`nearestNeighbor(field, name)`: the `targetHits` nearest to the tensor `query(name)`.
 
     That there are target hits is checked where it is executed, as in Vespa.
@@ -360,7 +360,7 @@ def read_nearest_neighbor(parser: ArgumentReader, scope: Scope) -> Item:
     )
 
 
-def _target_hits(scope: Scope) -> int:
+def _target_hits(scope: AnnotationScope) -> int:
     """How many hits a node that has all documents shall find: what is wanted in total is not below `minTargetHits`.
 
     Vespa: NearestNeighborItem (`resolveTargetHits`): what is wanted of each node goes first.

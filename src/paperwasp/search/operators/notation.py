@@ -18,7 +18,7 @@ from paperwasp.search.query_language import (
     NO_SLOTS,
     OF_GROUP,
     Annotations,
-    Scope,
+    AnnotationScope,
     Slot,
     Value,
     accept_annotations,
@@ -41,7 +41,7 @@ from paperwasp.text.parsing.tokens import Token, TokenStream
 class Condition(Protocol):
     """Reads the arguments of an operator that stands for itself."""
 
-    def __call__(self, parser: ArgumentReader, scope: Scope, /) -> Item: ...
+    def __call__(self, parser: ArgumentReader, scope: AnnotationScope, /) -> Item: ...
 
 
 class Leaf(Protocol):
@@ -51,13 +51,15 @@ class Leaf(Protocol):
     words that are its arguments.
     """
 
-    def __call__(self, parser: ArgumentReader, field: str, scope: Scope, outer: Scope, /) -> Item: ...
+    def __call__(
+        self, parser: ArgumentReader, field: str, scope: AnnotationScope, outer: AnnotationScope, /
+    ) -> Item: ...
 
 
 class Comparison(Protocol):
     """Reads what a field is compared with."""
 
-    def __call__(self, parser: ArgumentReader, field: str, scope: Scope, /) -> Item: ...
+    def __call__(self, parser: ArgumentReader, field: str, scope: AnnotationScope, /) -> Item: ...
 
 
 class Argument(Enum):
@@ -146,11 +148,11 @@ class ArgumentReader(ABC):
         self._parameters = parameters
 
     @abstractmethod
-    def expression(self, scope: Scope = NO_SCOPE) -> Item:
+    def expression(self, scope: AnnotationScope = NO_SCOPE) -> Item:
         """A whole condition, up to what cannot belong to it."""
 
     @abstractmethod
-    def leaf(self, field: str, scope: Scope, outer: Scope) -> Item | None:
+    def leaf(self, field: str, scope: AnnotationScope, outer: AnnotationScope) -> Item | None:
         """An operator such as `phrase(…)`, if one stands here; `outer` is in force for its words."""
 
     @abstractmethod
@@ -158,24 +160,26 @@ class ArgumentReader(ABC):
         """Fails if an operator stands here that is unknown, or out of place."""
 
     @abstractmethod
-    def word(self, field: str, text: str, scope: Scope) -> TermItem:
+    def word(self, field: str, text: str, scope: AnnotationScope) -> TermItem:
         """The term for a text in a field: a word, or with an annotation the start, the end or a part of one."""
 
-    def arguments(self, scope: Scope) -> tuple[Item, ...]:
+    def arguments(self, scope: AnnotationScope) -> tuple[Item, ...]:
         """Conditions between commas: the arguments of an operator."""
         items = [self.expression(scope.below())]
         while self.tokens.accept(","):
             items.append(self.expression(scope.below()))
         return tuple(items)
 
-    def parts(self, field: str, scope: Scope, operators: tuple[str, ...]) -> list[Item]:
+    def parts(self, field: str, scope: AnnotationScope, operators: tuple[str, ...]) -> list[Item]:
         """Words, or operators on the same field of those named, between commas."""
         parts = [self.part(field, scope, operators)]
         while self.tokens.accept(","):
             parts.append(self.part(field, scope, operators))
         return parts
 
-    def part(self, field: str, scope: Scope, operators: tuple[str, ...], outer: Scope | None = None) -> Item:
+    def part(
+        self, field: str, scope: AnnotationScope, operators: tuple[str, ...], outer: AnnotationScope | None = None
+    ) -> Item:
         """A word, or one of these operators; annotated, perhaps in parentheses. `outer`: the scope around it."""
         tokens = self.tokens
         outer = outer or scope
@@ -268,7 +272,7 @@ class ArgumentReader(ABC):
         """A literal: of a string, a number, a list or a map; or the value of a parameter."""
         return read_value(self.tokens, self.parameter)
 
-    def annotated(self, scope: Scope) -> Scope:
+    def annotated(self, scope: AnnotationScope) -> AnnotationScope:
         """The scope with the annotation that stands here, if one does."""
         token = self.tokens.current
         own = self.annotations()

@@ -271,17 +271,17 @@ class Operator:
 
     @property
     def targets_hits(self) -> bool:
-        """Whether it looks for a number of hits, so that what it finds depends on what it looks within."""
+        """Whether it looks for a number of hits, so that these depend on the documents it looks within."""
         return any(child.targets_hits for child in self.order())
 
     @property
     def depends_on_hits(self) -> bool:
-        """Whether what it finds depends on which documents the query as a whole matches: it must be asked last."""
+        """Whether its hits depend on the matches of the whole query, so that it must be asked last."""
         return any(child.depends_on_hits for child in self.order())
 
     @property
     def finds_alone(self) -> bool:
-        """Whether, looking for a number of hits, it is not to see what others of the kind beside it have found."""
+        """Whether, looking for a number of hits, it must not see the hits of others of its kind beside it."""
         return False
 
     def terms(self) -> Iterator[TermOperator]:

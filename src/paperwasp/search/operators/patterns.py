@@ -15,7 +15,7 @@ from paperwasp.search.operators.operator import Operator, SearchSpace
 from paperwasp.search.operators.term import AttributeMatch, IndexMatch
 from paperwasp.search.operators.text import NOWHERE, QueryWord, Target, Way, part_match, sequence, tokens_in
 from paperwasp.search.operators.word import WordItem, fields_of, term_operator
-from paperwasp.search.query_language import Scope
+from paperwasp.search.query_language import AnnotationScope
 from paperwasp.storage.attributes import ColumnView
 from paperwasp.storage.attributes.patterns import (
     FuzzyPattern,
@@ -128,7 +128,7 @@ class FuzzyItem(PatternItem, frozen=True):
 
 
 @leaf("fuzzy")
-def read_fuzzy(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
+def read_fuzzy(parser: ArgumentReader, field: str, scope: AnnotationScope, outer: AnnotationScope) -> Item:
     """`fuzzy("word")`: values at most `maxEditDistance` edits away."""
     word = parser.copied_text("what is to be like the value")
     edits = scope.count("maxEditDistance")
@@ -181,7 +181,7 @@ class RegexItem(PatternItem, frozen=True):
 
 
 @comparison("matches")
-def read_matches(parser: ArgumentReader, field: str, scope: Scope) -> Item:
+def read_matches(parser: ArgumentReader, field: str, scope: AnnotationScope) -> Item:
     """`field matches "expression"`, which may be annotated."""
     tokens = parser.tokens
     with tokens.nested():
@@ -220,7 +220,7 @@ class TextRangeItem(PatternItem, frozen=True):
 
 
 def text_range(
-    field: str, ends: tuple[str | None, str | None], inclusive: tuple[bool, bool], scope: Scope
+    field: str, ends: tuple[str | None, str | None], inclusive: tuple[bool, bool], scope: AnnotationScope
 ) -> TextRangeItem:
     """A range of strings between two bounds, either of which may be open."""
     if scope.hit_limit():
@@ -300,7 +300,7 @@ _KINDS: Final[Mapping[str, Callable[..., TermItem]]] = {
 }
 
 
-def word_of(field: str, text: str, scope: Scope) -> TermItem:
+def word_of(field: str, text: str, scope: AnnotationScope) -> TermItem:
     """The term for a text in a field: a word, or with an annotation the start, the end or a part of one."""
     if not scope.values:
         return WordItem(field, text)

@@ -22,7 +22,7 @@ from paperwasp.search.operators.operator import Operator, SearchSpace
 from paperwasp.search.operators.term import FoundMatch, word_match
 from paperwasp.search.operators.text import QueryPart, Target, Way, sequence, token_match, tokens_in, tokens_match
 from paperwasp.search.operators.word import WordItem, fields_of, term_operator
-from paperwasp.search.query_language import Annotations, Scope
+from paperwasp.search.query_language import Annotations, AnnotationScope
 
 # phrase: words next to each other, in order. A part may have several forms; an attribute, which has no places, is
 # matched by a phrase of one word only.
@@ -151,7 +151,7 @@ GRAM_COMPOSITES["phrase"] = lambda grams: PhraseItem(grams[0].index, grams, anno
 
 
 @leaf("phrase")
-def read_phrase(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
+def read_phrase(parser: ArgumentReader, field: str, scope: AnnotationScope, outer: AnnotationScope) -> Item:
     """`phrase("a", "b", …)`. A phrase inside a phrase gives its words to it; one word is no phrase."""
     words: list[str | Item] = []
     plain = outer.of_term()
@@ -236,7 +236,7 @@ def _ends(field: str) -> bool:
 
 
 @leaf("uri")
-def read_uri(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
+def read_uri(parser: ArgumentReader, field: str, scope: AnnotationScope, outer: AnnotationScope) -> Item:
     """`uri("vespa.ai/foo")`: its tokens next to each other."""
     text = parser.copied_text("a URL")
     end = scope.get("endAnchor", bool)

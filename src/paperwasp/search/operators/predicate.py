@@ -23,7 +23,7 @@ from paperwasp.search.operators.field_match import Bitmap, FieldMatch, Lids
 from paperwasp.search.operators.item import Item, TermItem
 from paperwasp.search.operators.notation import Argument, ArgumentReader, annotated, call, condition, literal, string
 from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
-from paperwasp.search.query_language import Scope
+from paperwasp.search.query_language import AnnotationScope
 from paperwasp.storage.attributes.predicate import PredicateView
 from paperwasp.text.parsing.tokens import Token
 
@@ -129,7 +129,7 @@ def _print_map(features: Mapping[str, Any]) -> str:
 
 
 @condition("predicate", Argument.NAME, Argument.LITERAL)
-def read_predicate(parser: ArgumentReader, scope: Scope) -> Item:
+def read_predicate(parser: ArgumentReader, scope: AnnotationScope) -> Item:
     """`predicate(field, {"gender": "Female"}, {"age": 20L})`; 0 stands for no attributes.
 
     A key `"0x3"` or `"[0, 1]"` holds a map for those subqueries alone.

@@ -33,7 +33,7 @@ from paperwasp.search.operators.operator import BOTH, EITHER, FIRST_ONLY, Operat
 from paperwasp.search.operators.term import PositionalMatch, counts_of
 from paperwasp.search.operators.text import QueryPart, Target
 from paperwasp.search.operators.word import WordItem
-from paperwasp.search.query_language import DEFAULT_ANNOTATIONS, Scope, Value
+from paperwasp.search.query_language import DEFAULT_ANNOTATIONS, AnnotationScope, Value
 from paperwasp.text.parsing.tokens import TokenStream
 
 _BLOCK_LIDS: Final = 65_536
@@ -318,7 +318,7 @@ def _name(index: str, field: Field, space: SearchSpace) -> str:
 
 
 @leaf("sameElement", Argument.CONDITION)
-def read_same_element(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
+def read_same_element(parser: ArgumentReader, field: str, scope: AnnotationScope, outer: AnnotationScope) -> Item:
     """`sameElement(name contains "x", year < 1940)`, or of texts `sameElement("a" and !"b")`.
 
     `elementFilter` says in which elements alone, by their numbers.

@@ -110,7 +110,7 @@ class QueryWord(Struct, frozen=True):
     terms: frozenset[str]
     prefix: bool = False
     within: bool = False
-    """Whether it is met by a part of a word, which alone is marked: in streaming search."""
+    """Whether a part of a word counts, and alone is marked, as in streaming search."""
 
     def is_met_by(self, forms: Forms) -> bool:
         if self.prefix:
@@ -142,7 +142,7 @@ class Target(Struct, frozen=True):
 
     @property
     def has_grams_apart(self) -> bool:
-        """Whether a text of the query is looked for by its grams, wherever they stand."""
+        """Whether a text of the query is searched by its grams, at any position."""
         return self.profile.gram_size > 0 and self.space.gram_match != "phrase"
 
     def words(self, notes: Annotations, text: str) -> Way:

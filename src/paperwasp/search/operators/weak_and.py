@@ -30,7 +30,7 @@ from paperwasp.search.operators.item import GRAM_COMPOSITES, Composite, Item, pl
 from paperwasp.search.operators.notation import Argument, ArgumentReader, call, condition
 from paperwasp.search.operators.operator import NOT_COUNTED, Operator, SearchSpace, TermOperator, Tuning
 from paperwasp.search.operators.term import IndexMatch
-from paperwasp.search.query_language import Scope
+from paperwasp.search.query_language import AnnotationScope
 
 DEFAULT_TARGET_HITS: Final = 100
 _FIXED_POINT: Final = 1_000_000
@@ -188,7 +188,7 @@ GRAM_COMPOSITES["weakAnd"] = WeakAndItem
 
 
 @condition("weakAnd", Argument.CONDITION)
-def read_weak_and(parser: ArgumentReader, scope: Scope) -> Item:
+def read_weak_and(parser: ArgumentReader, scope: AnnotationScope) -> Item:
     """`weakAnd(a, b, …)`: the best `targetHits` of what any of them matches."""
     return WeakAndItem(parser.arguments(scope), scope.target_hits())
 

@@ -21,7 +21,7 @@ from paperwasp.search.operators.notation import Argument, ArgumentReader, annota
 from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.search.operators.term import AttributeMatch, counts_of, first_weights
 from paperwasp.search.operators.word import fields_of
-from paperwasp.search.query_language import Scope, Tokens, highest, weighted_tokens
+from paperwasp.search.query_language import AnnotationScope, Tokens, highest, weighted_tokens
 from paperwasp.storage.attributes import ColumnView
 
 # The base of weightedSet, dotProduct and wand: weighted tokens of a query, and what they match and score in a field.
@@ -173,7 +173,7 @@ class WeightedSetItem(TokensItem, frozen=True):
 
 
 @condition("weightedSet", Argument.NAME, Argument.LITERAL)
-def read_weighted_set(parser: ArgumentReader, scope: Scope) -> Item:
+def read_weighted_set(parser: ArgumentReader, scope: AnnotationScope) -> Item:
     """`weightedSet(field, {"a": 1, "b": 2})`: any of the values."""
     return WeightedSetItem(parser.field_or_quoted(), read_tokens(parser), annotations=scope.of_term())
 
@@ -206,7 +206,7 @@ class DotProductItem(TokensItem, frozen=True):
 
 
 @condition("dotProduct", Argument.NAME, Argument.LITERAL)
-def read_dot_product(parser: ArgumentReader, scope: Scope) -> Item:
+def read_dot_product(parser: ArgumentReader, scope: AnnotationScope) -> Item:
     """`dotProduct(field, {"a": 1, "b": 2})`: any of the values; the raw score is the dot product."""
     return DotProductItem(parser.field_or_quoted(), read_tokens(parser), annotations=scope.of_term())
 
@@ -312,7 +312,7 @@ class WandItem(TokensItem, frozen=True):
 
 
 @condition("wand", Argument.NAME, Argument.LITERAL)
-def read_wand(parser: ArgumentReader, scope: Scope) -> Item:
+def read_wand(parser: ArgumentReader, scope: AnnotationScope) -> Item:
     """`wand(field, {"a": 1, "b": 2})`: the best by their dot product."""
     boost = scope.get("thresholdBoostFactor", float)
     return WandItem(

@@ -54,7 +54,7 @@ class KernelQuery(Struct, frozen=True):
     rest: tuple[Operator, ...] = ()
     """The parts of an `or` that the kernel does not run. Documents that these match are scored in full."""
     filters_are_matches: bool = False
-    """Whether what the filters leave are the matches already."""
+    """Whether the documents that the filters leave are the matches."""
     weak_and: WeakAndOperator | None = None
     """The weakAnd that finds the hits. The best are sought among all documents that some part matches, since those that
     it leaves out may score more; they are counted as it counts them, and no more are shown."""
@@ -174,7 +174,7 @@ class _Terms:
         self.only_filter = False
         """Whether there are words that only filter."""
         self.are_counted = True
-        """Whether the kernel counts what matches: all that a term matches is among the terms."""
+        """Whether the kernel can count the matches: every match is one of a term."""
 
     def add(self, match: FieldMatch, weight: float, k1: float, b: float, average_length: float) -> None:
         if type(match) is IndexMatch:

@@ -141,7 +141,7 @@ def _split(
 
 
 def is_planned_soon(items: Iterable[Item]) -> bool:
-    """Whether planning the items may hold others up: it is done where they are asked."""
+    """Whether planning the items is quick enough to be done on the thread that asks."""
     return sum(item.lookups() for item in items) <= limits.INLINE_QUERY_ITEMS
 
 
@@ -224,7 +224,7 @@ def near_form(template: TextTemplate, bound: BoundQuery) -> _core.NearForm | Non
 
 
 def is_tuned_otherwise(tuning: Tuning) -> bool:
-    """Whether settings for matching say more than how graphs are searched."""
+    """Whether settings for matching say more than how to search graphs."""
     return replace(tuning, neighbors=NO_TUNING.neighbors) != NO_TUNING
 
 
@@ -340,7 +340,7 @@ def _native_of(profile: CompiledProfile) -> NativeFeature | None:
 
 
 def _ranks_within(template: TextTemplate) -> bool:
-    """Whether words only rank that find what depends on how they rank."""
+    """Whether words only rank whose matches depend on their ranking."""
     return template.join == "rank" and template.composite not in _RANKING
 
 

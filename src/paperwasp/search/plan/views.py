@@ -230,5 +230,5 @@ def _attribute_match(
 
 
 def _is_single(match: FieldMatch) -> bool:
-    """Whether a match of it is worth the same in all documents."""
+    """Whether all documents that match have the same score."""
     return type(match) is AttributeMatch and not match.column.is_array

@@ -320,7 +320,7 @@ class Highlighter:
         return spans, [found for at in begun for found in self._at(forms, at)]
 
     def _begins(self, forms: Forms) -> bool:
-        """Whether some word of the query is met."""
+        """Whether a word of the query matches."""
         return any(
             form in self._singles or (bool(self._prefixes) and form.startswith(self._prefixes)) for form in forms
         ) or bool(self._extended and self._goes_further(forms, self._extended))

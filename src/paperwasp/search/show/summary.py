@@ -79,7 +79,7 @@ class _Shown(Struct, frozen=True):
     otherwise: _Shown | None = None
     """The next source, where this one is empty."""
     needs_document: bool = False
-    """Whether the value, or what is done to it, needs what only the store has."""
+    """Whether the value, or a step on it, needs the stored document."""
     reads_language: bool = False
     """Whether the document says what language the value is in."""
     is_attribute: bool = False

@@ -217,7 +217,7 @@ class Key(ABC):
 
     @abstractmethod
     def equals(self, keys: NDArray[Any], lengths: Lengths, lids: Lids) -> Mask:
-        """Whether each key, of which `lengths` say how many the map of each row has, is the wanted one."""
+        """Mark the keys that are the wanted one; `lengths` say how many keys each row has."""
 
 
 class WrittenKey(Key):
