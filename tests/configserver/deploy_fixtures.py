@@ -209,9 +209,10 @@ def config_server(
     return server
 
 
-def follow(server: ConfigServer, service: Applications) -> Follower:
+def follow(server: ConfigServer, service: Applications, environment: Environment = CLOCK) -> Follower:
     """Has the service serve what is active in the store of that config server, from now on."""
-    follower = Follower(f"process-{next(_NUMBERS)}", server.sessions, server.models, server.convergence, service)
+    name = f"process-{next(_NUMBERS)}"
+    follower = Follower(name, server.sessions, server.models, server.convergence, service, environment)
     follower.start()
     return follower
 

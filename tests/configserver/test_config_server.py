@@ -29,7 +29,7 @@ from paperwasp.errors import (
 )
 from tests.chance import SEED
 from tests.configserver.config_stores import MemoryStore
-from tests.configserver.deploy_fixtures import PACKAGES, Service, build, config_server, deploy
+from tests.configserver.deploy_fixtures import PACKAGES, Service, build, config_server, deploy, follow
 
 DEFAULT = ApplicationId()
 OTHER = ApplicationId("default", "other", "inst")
@@ -354,6 +354,7 @@ def test_a_model_is_built_once_for_the_same_package(tmp_path: Path) -> None:
         return build(package, application)  # type: ignore[arg-type]
 
     server = ConfigServer(FileConfigStore(tmp_path), counting)  # type: ignore[arg-type]
+    follow(server, Service())
     for application in (DEFAULT, DEFAULT, OTHER, DEFAULT):
         deploy(server, "music", application)
     assert built == [str(DEFAULT), str(OTHER)]

@@ -34,7 +34,7 @@ from paperwasp.schema import parse_schemas
 from paperwasp.schema.files import PackageFiles
 from paperwasp.schema.model import Schema
 from paperwasp.search.features import check_profiles, compile_profiles
-from tests.configserver.deploy_fixtures import PACKAGES, package, schema
+from tests.configserver.deploy_fixtures import PACKAGES, Service, follow, package, schema
 from tests.ranking.onnx.onnx_models import product
 from tests.ranking.ubjson_writer import ubjson
 
@@ -69,6 +69,7 @@ def test_a_deployment_says_where_its_time_went_and_changes_nothing(
         return build_model(package, checks[-1])
 
     server = ConfigServer(FileConfigStore(tmp_path), build)
+    follow(server, Service())
     server.deployments.prepare_and_activate(PACKAGES["music"])
     active = server.sessions.active(ApplicationId())
     checks.append(partial(_slow_profiles, now))

@@ -54,6 +54,7 @@ def gate() -> Gate:
 def app(tmp_path: Path, gate: Gate) -> Iterator[ConfigServerApp]:
     service = Service()
     server = ConfigServer(FileConfigStore(tmp_path), gate.build)
+    follow(server, Service())
     follow(server, service)
     app = ConfigServerApp(server, restart=service.restart)
     yield app
@@ -163,6 +164,7 @@ def test_closing_ends_the_wait_of_deployments(app: ConfigServerApp, gate: Gate) 
 def test_convergence_waits_for_the_services(tmp_path: Path) -> None:
     service = Service()
     server = ConfigServer(FileConfigStore(tmp_path), build)
+    follow(server, Service())
     follow(server, service)
     app = ConfigServerApp(server, restart=service.restart)
     converge = Request("GET", f"{APPLICATION}/serviceconverge", "timeout=20")
@@ -190,6 +192,7 @@ def test_convergence_waits_for_the_services(tmp_path: Path) -> None:
 def test_a_restart_reaches_the_service_with_what_it_names(tmp_path: Path) -> None:
     service = Service()
     server = ConfigServer(FileConfigStore(tmp_path), build)
+    follow(server, Service())
     follow(server, service)
     app = ConfigServerApp(server, restart=service.restart)
 
@@ -230,6 +233,7 @@ def test_of_a_deadline_and_a_commitment_the_first_wins() -> None:
 
 def test_a_session_that_two_change_at_once_is_changed_by_one(tmp_path: Path) -> None:
     server = ConfigServer(FileConfigStore(tmp_path), build)
+    follow(server, Service())
     session = server.deployments.create(PACKAGES["music"])
     server.deployments.prepare("default", session.id)
     with pytest.raises(LockFailure, match="being processed"):

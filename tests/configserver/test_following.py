@@ -18,17 +18,17 @@ from paperwasp.base.threads import ThreadPool
 from paperwasp.configserver import Activation, ApplicationId, ConfigServer
 from paperwasp.configserver.convergence import Convergence, Proposal, Report
 from paperwasp.configserver.preparation import Models, Packages
-from paperwasp.configserver.repository import Active, SessionRepository
+from paperwasp.configserver.repository import Active, SessionRepository, State
 from paperwasp.configserver.worker import Deadline
 from paperwasp.coordination.config_store import Entry, FileConfigStore
 from paperwasp.coordination.disk import Disk
-from paperwasp.errors import Conflict, DeployTimeout, LockFailure, PaperwaspError
+from paperwasp.errors import Conflict, DeployTimeout, LockFailure, NoSpace, PaperwaspError
 from paperwasp.http.listening import PortTaken
 from paperwasp.server.roles.applications import Change
 from paperwasp.server.roles.containers import ContainerChange
 from paperwasp.server.roles.follower import Follower
 from tests.chance import SEED
-from tests.configserver.deploy_fixtures import PACKAGES, Service, build, config_server, deploy, follow
+from tests.configserver.deploy_fixtures import CLOCK, PACKAGES, Service, build, config_server, deploy, follow
 
 DEFAULT = ApplicationId()
 OTHER = ApplicationId("default", "other", "inst")
@@ -312,3 +312,121 @@ def test_an_answer_keeps_why_a_generation_failed(tmp_path: Path) -> None:
     server.convergence.check(prepared.session, Deadline(60))
     with pytest.raises(Conflict, match="the swap failed"):
         server.convergence.wait_until_served(DEFAULT, prepared.session.id)
+
+
+class FullDisk(Service):
+    """A process that can prepare a generation, and cannot change to it while its disk is full."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_full = True
+        self.tries = 0
+
+    def commit(self, change: Change) -> None:
+        self.tries += 1
+        if self.is_full:
+            self.abandon(change)
+            raise NoSpace("there is no room left on the disk")
+
+
+class Clock:
+    """A clock that moves when it is told to."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.environment = Environment(time_ns=lambda: 0, monotonic_ns=lambda: int(self.seconds * 1e9))
+
+
+def stop_watching(follower: Follower, store: FileConfigStore) -> None:
+    """Returns when the follower looks only where the test has it look."""
+    for stop in follower._stops:
+        stop()
+    with store._telling:
+        pass
+    while follower._busy:
+        os.sched_yield()
+
+
+def test_a_generation_that_failed_is_tried_again_with_pauses_that_double(tmp_path: Path) -> None:
+    store, service, clock = FileConfigStore(tmp_path, NO_SYNC), FullDisk(), Clock()
+    server = ConfigServer(store, build)
+    follower = follow(server, service, clock.environment)
+    _, error = server.deployments.prepare_and_activate(PACKAGES["music"])
+    assert isinstance(error, NoSpace)
+    stop_watching(follower, store)
+    pauses: list[float] = []
+    since = 0.0
+    while len(pauses) < 9:
+        before = service.tries
+        follower._look(DEFAULT)
+        if service.tries > before:
+            pauses.append(clock.seconds - since)
+            since = clock.seconds
+        clock.seconds += limits.CONFIG_RESYNC_SECONDS
+        with pytest.raises(PaperwaspError, match="no room left"):
+            server.convergence.wait_until_served(DEFAULT, 1)
+    assert pauses == [5, 10, 20, 40, 80, 160, 300, 300, 300]
+    service.is_full = False
+    clock.seconds += limits.SERVE_RETRY_LONGEST_SECONDS
+    follower._look(DEFAULT)
+    follower._look(DEFAULT)
+    assert service.tries == 1 + 9 + 1
+    server.convergence.wait_until_served(DEFAULT, 1)
+    assert follower._followed[DEFAULT].report.failed == 0
+    assert follower._followed[DEFAULT].report.failure is None
+
+
+def test_what_is_served_after_all_is_taken_up(tmp_path: Path) -> None:
+    """The config server knows then that it runs, and begins to reindex."""
+    store, service, clock = FileConfigStore(tmp_path, NO_SYNC), FullDisk(), Clock()
+    server = ConfigServer(store, build, environment=CLOCK)
+    service.is_full = False
+    follower = follow(server, service, clock.environment)
+    deploy(server, "music")
+    service.is_full = True
+    prepared, error = server.deployments.prepare_and_activate(PACKAGES["allowed"])
+    assert isinstance(error, NoSpace)
+    assert (server.applications.current_generation(DEFAULT), server.applications.wanted_generation(DEFAULT)) == (1, 2)
+    assert server.reindexing.of(DEFAULT).runs == {}
+    stop_watching(follower, store)
+    service.is_full = False
+    clock.seconds += limits.SERVE_RETRY_FIRST_SECONDS
+    follower._look(DEFAULT)
+    server._threads.shutdown()
+    assert server.applications.current_generation(DEFAULT) == 2
+    assert server.sessions.get("default", prepared.session.id).state is State.ACTIVE
+    assert server.reindexing.of(DEFAULT).runs.keys() == {("music", "music")}
+    assert server._activations.unserved == set()
+
+
+def test_a_fix_is_prepared_and_not_given_up_for_what_failed(tmp_path: Path) -> None:
+    server, service, clock = ConfigServer(FileConfigStore(tmp_path, NO_SYNC), build), FullDisk(), Clock()
+    follower = follow(server, service, clock.environment)
+    server.deployments.prepare_and_activate(PACKAGES["music"])
+    tries = service.tries
+    clock.seconds += limits.SERVE_RETRY_FIRST_SECONDS
+    with server.convergence.prepare(Active(2, 1, DEFAULT, 2, 1)):
+        prepared = follower._followed[DEFAULT].prepared
+        clock.seconds += limits.SERVE_RETRY_LONGEST_SECONDS
+        follower._look(DEFAULT)
+        assert follower._followed[DEFAULT].prepared is prepared is not None
+    assert service.tries <= tries + 1
+
+
+def test_nothing_is_kept_of_an_application_that_was_only_checked(tmp_path: Path) -> None:
+    store = FileConfigStore(tmp_path, NO_SYNC)
+    server = ConfigServer(store, build)
+    follower = follow(server, Service())
+    session = server.deployments.create(PACKAGES["music"], DEFAULT)
+    server.convergence.check(session, Deadline(60))
+    follower.look_at_all()  # another thread may be about to tell that the proposal is withdrawn
+    follower.close()
+    assert follower._followed == {}
+    assert store.announced() == {}
+
+
+def test_what_nobody_could_serve_is_not_chosen(tmp_path: Path) -> None:
+    store = FileConfigStore(tmp_path, NO_SYNC)
+    convergence = Convergence(store, clock_after(limits.CONVERGENCE_SECONDS))
+    with pytest.raises(DeployTimeout, match="none has joined"):
+        convergence.prepare(Active(1, 1, DEFAULT, 1, 0)).__enter__()

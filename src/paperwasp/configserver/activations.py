@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import logging
 from collections.abc import Mapping
+from typing import Final
 
 from paperwasp.application.model import empty_model
 from paperwasp.base.env import Environment
@@ -46,6 +47,8 @@ class Activations:
         self._reindexing = reindexing
         self._convergence = convergence
         self._environment = environment
+        self.unserved: Final[set[ApplicationId]] = set()
+        """Applications whose active generation could not be served when it was to be. Any thread may look."""
 
     def activate(self, session: Session, force: bool, deadline: Deadline) -> tuple[Session, Activation]:
         """Makes the session's package the active one of its application.
@@ -93,7 +96,7 @@ class Activations:
         """
         application, generation = active.application, active.generation
         self._applications.want(application, generation)
-        self._convergence.wait_until_served(application, generation)
+        self._wait_until_served(application, generation)
         if active.session_id is None:
             self._applications.set_running(Activation(generation, application, empty_model(), is_deletion=True))
             self._forget(application)
@@ -108,6 +111,17 @@ class Activations:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
             _log.warning("The disk is full: what is reindexed of %s is left to the next start", application)
+
+    def catch_up(self, application: ApplicationId) -> None:
+        """Takes up a generation that is served now, and could not be when it was activated or restored.
+
+        Errors: as of `restore`.
+        """
+        active, _ = self._sessions.active(application)
+        if application not in self.unserved or active is None:
+            return
+        if all(served >= active.generation for served in self._convergence.generations(application)):
+            self.restore(active)
 
     def _switch(self, chosen: Active, revision: int, activation: Activation, causes: Mapping[Target, str]) -> None:
         """Has all processes prepare the generation, makes the choice durable, and returns when all serve it.
@@ -127,10 +141,19 @@ class Activations:
                 raise
             self._applications.want(application, chosen.generation)
             try:
-                self._convergence.wait_until_served(application, chosen.generation)
+                self._wait_until_served(application, chosen.generation)
             except PaperwaspError as error:
                 raise _chosen_nevertheless(error, chosen.generation) from error
         self._applications.set_running(activation)
+
+    def _wait_until_served(self, application: ApplicationId, generation: int) -> None:
+        """Errors: as of `Convergence.wait_until_served`; then `catch_up` is to be called when it is served."""
+        try:
+            self._convergence.wait_until_served(application, generation)
+        except PaperwaspError:
+            self.unserved.add(application)
+            raise
+        self.unserved.discard(application)
 
     def _unschedule(self, application: ApplicationId) -> None:
         try:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, Literal
 
@@ -115,7 +115,9 @@ class Convergence:
             for report in reports.values():
                 if report.answers == proposal.number and report.refusal is not None:
                     raise error_of(report.refusal)
-            return [process for process, report in reports.items() if report.answers != proposal.number]
+            return [process for process, report in reports.items() if report.answers != proposal.number] or _none(
+                reports
+            )
 
         self._store.announce(key, value)
         try:
@@ -134,7 +136,7 @@ class Convergence:
             for report in reports.values():
                 if report.failed == generation and report.failure is not None:
                     raise error_of(report.failure)
-            return [process for process, report in reports.items() if report.serves < generation]
+            return [process for process, report in reports.items() if report.serves < generation] or _none(reports)
 
         self._wait(behind)
 
@@ -150,6 +152,14 @@ class Convergence:
                     raise DeployTimeout(f"{silent} within {limits.CONVERGENCE_SECONDS:g} seconds")
                 left = bound if deadline is None else deadline
                 self._changed.wait(min(limits.CONFIG_RESYNC_SECONDS, left.remaining_seconds))
+
+    def watch_served(self, look: Callable[[ApplicationId], None]) -> Callable[[], None]:
+        """Calls `look` with each application of which a process reports something; call the result to stop."""
+
+        def tell(key: str, _: object) -> None:
+            look(ApplicationId.from_key(key.removeprefix(_REPORTS).partition("/")[2]))
+
+        return self._store.watch(_REPORTS, tell)
 
     def look_again(self) -> None:
         """Has those that wait read the reports again."""
@@ -211,6 +221,11 @@ class Convergence:
         """Says how far the process is; None: nothing is left of the application in it."""
         value = None if report is None else _JSON.encode(report)
         self._store.announce(_report_key(process, application), value)
+
+
+def _none(reports: Mapping[str, Report]) -> list[str]:
+    """Stands for the processes that are missing where none has joined: what nobody serves is not served by all."""
+    return [] if reports else ["(none has joined)"]
 
 
 def _number() -> str:

@@ -147,6 +147,15 @@ class Deployments:
             deadline.commit()
             call()
 
+    def catch_up(self, application: ApplicationId) -> None:
+        """Takes up what is active of an application once it is served, where it could not be at first.
+
+        Errors: LockFailure; those of finishing the activation.
+        """
+        if application in self._activations.unserved:
+            with self._locks.hold(application, self._deadline(ACTIVATE_SECONDS)):
+                self._activations.catch_up(application)
+
     def close(self) -> None:
         """Takes no more steps; those that wait for their turn give up."""
         self._locks.close()

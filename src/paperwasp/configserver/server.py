@@ -12,20 +12,25 @@ Nothing here knows HTTP. It has parts, and a caller is given those that it needs
 
 from __future__ import annotations
 
+import logging
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from paperwasp.base.env import SYSTEM, Environment
+from paperwasp.base.threads import ThreadPool
 from paperwasp.configserver.activations import Activations
 from paperwasp.configserver.convergence import Convergence
 from paperwasp.configserver.deployments import Deployments
 from paperwasp.configserver.preparation import BuildModel, Models, Packages, Preparation
 from paperwasp.configserver.reindexer import ReindexChunk, Reindexer, no_chunks
 from paperwasp.configserver.reindexing import ReindexingControl, ReindexingRepository
-from paperwasp.configserver.repository import SessionRepository
+from paperwasp.configserver.repository import ApplicationId, SessionRepository
 from paperwasp.configserver.running import RunningApplications
 from paperwasp.coordination.config_store import ConfigStore
 from paperwasp.errors import Conflict, InvalidInput
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 class ConfigServer:
@@ -69,6 +74,9 @@ class ConfigServer:
             self.sessions, self.packages, self.applications, preparation, self._activations, environment
         )
 
+        self._threads = ThreadPool("catching-up", 1)
+        self._stop_watching = self.convergence.watch_served(self._catch_up_later)
+
     def restore(self) -> None:
         """Takes up all that was active before the restart, oldest generation first. Call once, when the processes that
         are waited for have begun to serve, and before deployments are taken.
@@ -89,7 +97,21 @@ class ConfigServer:
         """Begins to reindex what is to be."""
         self._reindexer.start()
 
+    def _catch_up_later(self, application: ApplicationId) -> None:
+        """Takes up, on a thread, a generation that may be served now and could not be at first."""
+        if application in self._activations.unserved:
+            with suppress(RuntimeError):  # it is being closed
+                self._threads.submit(self._catch_up, application)
+
+    def _catch_up(self, application: ApplicationId) -> None:
+        try:
+            self.deployments.catch_up(application)
+        except Exception:
+            _LOG.exception("What is served of application %s could not be taken up", application)
+
     def close(self) -> None:
         """Ends reindexing, after the chunk that is under way; deployments that wait for their turn give up."""
+        self._stop_watching()
         self.deployments.close()
+        self._threads.shutdown(cancel_futures=True)
         self._reindexer.stop()

@@ -32,6 +32,10 @@ CONVERGENCE_SECONDS: Final = 1800.0
 many documents are filled meanwhile."""
 CONFIG_RESYNC_SECONDS: Final = 5.0
 """How often whoever follows the config store looks at all that it follows, whether it was told of a change or not."""
+SERVE_RETRY_FIRST_SECONDS: Final = 5.0
+"""The pause before a process tries again to serve an active generation that it could not serve; it doubles."""
+SERVE_RETRY_LONGEST_SECONDS: Final = 300.0
+"""The longest of these pauses."""
 MODELS_BUILT: Final = 4
 """Packages that are checked and built into applications at a time; other deployments wait, within their time."""
 MODELS_KEPT: Final = 8

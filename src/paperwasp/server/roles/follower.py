@@ -3,7 +3,8 @@
 Nobody calls a process to activate something. It is told that a key has changed, and then reads what the store holds
 now: the active generation of the application, and what is proposed for it (`configserver.convergence`). So to be told
 late, twice or not at all does no harm, and a start is nothing but a change from no generation to the active one.
-Generations only rise: one that is not newer than what is served is left alone.
+Generations only rise: one that is not newer than what is served is left alone. One that is active and could not be
+served, for want of room on the disk perhaps, is reported as failed and tried again, with pauses that double.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 
 from paperwasp import limits
 from paperwasp.application.model import empty_model
+from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.threads import ThreadPool
 from paperwasp.base.yielding import yielding_to_requests
 from paperwasp.configserver import Activation, ApplicationId
@@ -36,7 +38,12 @@ class _Followed(Struct):
 
     report: Report = Report()
     prepared: Change | None = None
-    is_deleted: bool = False
+    pause_seconds: float = 0.0
+    """How long the failed generation is left alone; 0: none has failed."""
+    retry_ns: int = 0
+    """When it is tried again."""
+    serves_nothing: bool = True
+    """Whether nothing of it runs here: it was not served yet, or is deleted."""
 
 
 class Follower:
@@ -49,6 +56,7 @@ class Follower:
         models: Models,
         convergence: Convergence,
         applications: Applications,
+        environment: Environment = SYSTEM,
     ) -> None:
         """`process`: the name by which it is known in the store."""
         self._process = process
@@ -56,6 +64,7 @@ class Follower:
         self._models = models
         self._convergence = convergence
         self._applications = applications
+        self._environment = environment
         self._threads = ThreadPool("follower", limits.TENANT_DEPLOYMENTS * limits.TENANTS)
         self._lock = threading.Lock()
         self._followed: dict[ApplicationId, _Followed] = {}
@@ -130,12 +139,12 @@ class Follower:
             self._threads.submit(self._follow, application)
 
     def _look_at_proposal(self, application: ApplicationId, is_withdrawn: bool) -> None:
-        """A proposal that is withdrawn matters only where something was prepared for it, or is to be forgotten."""
+        """A proposal that is withdrawn matters only where something was prepared for it, or nothing is served."""
         if is_withdrawn:
             with self._lock:
                 followed = self._followed.get(application)
                 is_idle = application not in self._busy
-                if is_idle and (followed is None or (followed.prepared is None and not followed.is_deleted)):
+                if is_idle and (followed is None or (followed.prepared is None and not followed.serves_nothing)):
                     return
         self.look(application)
 
@@ -170,7 +179,7 @@ class Follower:
     def _look(self, application: ApplicationId) -> None:
         followed = self._followed.setdefault(application, _Followed())
         active, _ = self._sessions.active(application)
-        if active is not None and active.generation > max(followed.report.serves, followed.report.failed):
+        if active is not None and self._is_due(active, followed):
             try:
                 self._serve(active, followed)
             except Exception as error:
@@ -180,9 +189,15 @@ class Follower:
             self._abandon(followed)
         if proposal is not None and proposal.number != followed.report.answers:
             self._answer(proposal, followed)
-        if active is None and proposal is None and followed.is_deleted:
+        if active is None and proposal is None and followed.serves_nothing:
             del self._followed[application]
             self._convergence.report(self._process, application, None)
+
+    def _is_due(self, active: Active, followed: _Followed) -> bool:
+        """Whether to serve what is active now: newer than what is served, and not failed just now."""
+        if active.generation == followed.report.failed:
+            return followed.prepared is None and self._environment.monotonic_ns() >= followed.retry_ns
+        return active.generation > followed.report.serves
 
     def _serve(self, active: Active, followed: _Followed) -> None:
         """Serves what is active; what was prepared for it, if anything. Errors: those of preparing; then what was
@@ -195,7 +210,8 @@ class Follower:
             )
         followed.prepared = None
         self._applications.commit(change)
-        followed.is_deleted = active.session_id is None
+        followed.serves_nothing = active.session_id is None
+        followed.pause_seconds = 0.0
         services = tuple(self._applications.services(active.application))
         report = replace(followed.report, serves=active.generation, services=services, failed=0, failure=None)
         self._report(active.application, followed, report)
@@ -231,6 +247,11 @@ class Follower:
         return Activation(generation, application, self._models.of_session(session, application), previous)
 
     def _fail(self, active: Active, followed: _Followed, error: PaperwaspError) -> None:
+        """Reports that what is active cannot be served, and has it tried again after a pause."""
+        first, longest = limits.SERVE_RETRY_FIRST_SECONDS, limits.SERVE_RETRY_LONGEST_SECONDS
+        is_first = active.generation != followed.report.failed
+        followed.pause_seconds = first if is_first else min(2 * followed.pause_seconds, longest)
+        followed.retry_ns = self._environment.monotonic_ns() + int(followed.pause_seconds * 1e9)
         report = replace(followed.report, failed=active.generation, failure=refused(error))
         self._report(active.application, followed, report)
 
