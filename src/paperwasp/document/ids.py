@@ -50,7 +50,7 @@ class DocumentId(Struct, frozen=True):
             _check_characters(text)
         gid = _core.global_id(location, text)
         force_setattr(self, "text", text)
-        force_setattr(self, "gid", gid if self.number is None else _location_of(self.number) + gid[4:])
+        force_setattr(self, "gid", gid if self.number is None else self.number.to_bytes(8, "little")[:4] + gid[4:])
 
     @classmethod
     def parse(cls, text: str) -> DocumentId:
@@ -70,10 +70,6 @@ class DocumentId(Struct, frozen=True):
 def partition_of(gid: bytes) -> int:
     """The partition of a global id: the low bits of its first byte."""
     return gid[0] & (limits.PARTITIONS - 1)
-
-
-def _location_of(number: int) -> bytes:
-    return number.to_bytes(8, "little")[:4]
 
 
 def _check_characters(text: str) -> None:

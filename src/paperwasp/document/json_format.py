@@ -59,7 +59,9 @@ class DocumentReader:
         except KeyError:
             self._refuse_unknown(name, document_id)
         except ValueError as error:
-            self._refuse_value(name, error, document_id)
+            where = f"In document '{document_id}': " if document_id else ""
+            data_type = self._type.fields[name]
+            raise InvalidInput(f"{where}Could not parse field '{name}' of type '{data_type}': {error}") from None
         self._check.check_put(values, document_id)
         return values
 
@@ -78,11 +80,6 @@ class DocumentReader:
         near = did_you_mean(name, self._type.fields)
         message = f"Field '{name}' is not defined in document type '{self._type.name}', which has the fields: {known}"
         raise InvalidInput(where + message + near) from None
-
-    def _refuse_value(self, name: str, error: ValueError, document_id: str) -> NoReturn:
-        where = f"In document '{document_id}': " if document_id else ""
-        data_type = self._type.fields[name]
-        raise InvalidInput(f"{where}Could not parse field '{name}' of type '{data_type}': {error}") from None
 
 
 def read_fields(document_type: DocumentType, fields: Mapping[str, object], document_id: str = "") -> dict[str, Value]:

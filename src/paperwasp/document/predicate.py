@@ -194,8 +194,10 @@ def _operand(tokens: TokenStream, depth: int) -> Predicate:
         inner = _disjunction(tokens, depth + 1)
         tokens.expect(")")
         return Negation(inner) if negated else inner
-    if tokens.at("true", "TRUE", "false", "FALSE") and not _in_follows(tokens):
-        return Truth(tokens.next().text.lower() == "true")
+    if tokens.at("true", "TRUE", "false", "FALSE"):
+        is_negated = tokens.peek().text in ("not", "NOT")
+        if tokens.peek(2 if is_negated else 1).text not in ("in", "IN"):  # before which any word is a feature's name
+            return Truth(tokens.next().text.lower() == "true")
     return _feature(tokens)
 
 
@@ -213,13 +215,6 @@ def _plain(tokens: TokenStream, condition: Token) -> Predicate:
             tokens.fail("a range that falls", condition)
         found = FeatureRange(key, low, high)
     return Negation(found) if len(words) > 1 else found
-
-
-def _in_follows(tokens: TokenStream) -> bool:
-    """Return whether the current token is the name of a feature: any word may be one."""
-    if tokens.peek().text in ("not", "NOT"):
-        return tokens.peek(2).text in ("in", "IN")
-    return tokens.peek().text in ("in", "IN")
 
 
 def _feature(tokens: TokenStream) -> Predicate:

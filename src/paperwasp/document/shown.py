@@ -105,13 +105,11 @@ def _key_render(data_type: DataType) -> Callable[[Any], str]:
 
     def name_of(key: Any) -> str:
         rendered = render(key)
-        return rendered if isinstance(rendered, str) else _json(rendered)
+        if isinstance(rendered, str):
+            return rendered
+        return orjson.dumps(rendered, option=orjson.OPT_SERIALIZE_NUMPY).decode()
 
     return name_of
-
-
-def _json(value: Any) -> str:
-    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode()
 
 
 def _render_float(value: float) -> Any:
@@ -199,7 +197,11 @@ class TensorForms:
 
     def __init__(self, types: Mapping[str, DataType]) -> None:
         self._fields = {name: convert for name, kind in types.items() if (convert := converter_of(kind))}
-        self._in_hex = {name: self._fields[name] for name, kind in types.items() if _is_stored_in_hex(kind)}
+        self._in_hex = {
+            name: self._fields[name]
+            for name, kind in types.items()
+            if isinstance(kind, TensorFieldType) and is_stored_in_hex(kind.tensor)
+        }
 
     def render(self, data: bytes, form: str) -> bytes:
         """Renders a stored JSON object of fields with its tensors in `form`, one of `FORMS`."""
@@ -227,10 +229,6 @@ def _has_hex(value: dict[str, Any]) -> bool:
     blocks = value.get("blocks", ())
     subspaces = blocks.values() if isinstance(blocks, dict) else (block["values"] for block in blocks)
     return any(isinstance(cells, str) for cells in (value.get("values"), *subspaces))
-
-
-def _is_stored_in_hex(data_type: DataType) -> bool:
-    return isinstance(data_type, TensorFieldType) and is_stored_in_hex(data_type.tensor)
 
 
 def render_tensors(data: bytes, types: Mapping[str, DataType], form: str) -> bytes:
@@ -314,15 +312,12 @@ class ShownFields:
 
     def _render_hidden(self, data: bytes) -> bytes:
         fields: dict[str, Json] = orjson.loads(data)
-        shown = {name: self._pruned(name, value) for name, value in fields.items() if not self._is_hidden(name, value)}
+        shown: dict[str, Json] = {}
+        for name, value in fields.items():
+            if (value or name not in self._hidden) and (name not in self._unset or value != self._unset[name]):
+                prune = self._pruners.get(name)
+                shown[name] = value if prune is None else prune(value)
         return data if shown == fields else orjson.dumps(shown)
-
-    def _is_hidden(self, name: str, value: Json) -> bool:
-        return (not value and name in self._hidden) or (name in self._unset and value == self._unset[name])
-
-    def _pruned(self, name: str, value: Json) -> Json:
-        prune = self._pruners.get(name)
-        return value if prune is None else prune(value)
 
 
 def _has_member(data: bytes, key: bytes) -> bool:

@@ -166,7 +166,9 @@ class UpdateReader:
                     path_updates += _unique(name, read, places)
         if path_updates:
             _check_count(len(path_updates))
-            _check_walks(path_updates)
+            walks = sum(any(isinstance(step, Each) for step in update.path) for update in path_updates)
+            if walks > limits.UPDATE_WALKS:
+                raise InvalidInput(f"An update has at most {limits.UPDATE_WALKS} operations on each element of a field")
         return (*updates, *path_updates)
 
     def _read_member(self, part: Mapping[str, object], name: str, document_id: str) -> list[FieldUpdate]:
@@ -208,7 +210,9 @@ class UpdateReader:
                 raise ValueError(f"Field path update type '{operation.lower()}' not supported.")
             action = read(target, value)
             if action in (Take(), Assign(None)):
-                _check_removable(self._type.fields[path.field], path.steps)
+                *_, before, _ = types_along(path.steps, self._type.fields[path.field])
+                if before == POSITION:
+                    raise ValueError("A part of a position cannot be removed")
             yield FieldUpdate(path.field, action, path.steps)
 
 
@@ -224,12 +228,6 @@ def _check_count(places: int) -> None:
         raise InvalidInput(f"An update has at most {limits.UPDATE_PLACES} operations at places within fields")
 
 
-def _check_walks(updates: list[FieldUpdate]) -> None:
-    """Errors: as `_check_count`."""
-    if sum(any(isinstance(step, Each) for step in update.path) for update in updates) > limits.UPDATE_WALKS:
-        raise InvalidInput(f"An update has at most {limits.UPDATE_WALKS} operations on each element of a field")
-
-
 def _unique(name: str, updates: list[FieldUpdate], places: set[tuple[str, tuple[Step, ...]]]) -> list[FieldUpdate]:
     """The updates of one place. Errors: InvalidInput for a place, or an operation there, that is given twice."""
     kinds = {(type(update.action), getattr(update.action, "operation", "")) for update in updates}
@@ -237,12 +235,6 @@ def _unique(name: str, updates: list[FieldUpdate], places: set[tuple[str, tuple[
         raise InvalidInput(f"Error in '{name}': The same place and operation are given twice")
     places |= {(update.field, update.path) for update in updates}
     return updates
-
-
-def _check_removable(data_type: DataType, steps: tuple[Step, ...]) -> None:
-    *_, before, _ = types_along(steps, data_type)
-    if before == POSITION:
-        raise ValueError("A part of a position cannot be removed")
 
 
 def _nested_converter(data_type: DataType, depth: int) -> Converter:
@@ -364,7 +356,10 @@ def _read_match(target: _Target, value: object) -> FieldUpdate:
         if len(steps) == limits.FIELD_PATH_STEPS:
             raise ValueError(f"match is nested deeper than {limits.FIELD_PATH_STEPS}")
         operation, operand, element = _match_parts(value)
-        steps.append(Match(_element(target, element, data_type)))
+        if not isinstance(data_type, ArrayType | WeightedSetType):
+            raise ValueError(f"Container type {data_type} not supported for match update.")
+        of_key = converter_of(INT if isinstance(data_type, ArrayType) else data_type.key)
+        steps.append(Match(_value(target, element, of_key)))
         data_type = type_after(steps[-1], data_type)
         if operation != "match":
             break
@@ -386,12 +381,6 @@ def _match_parts(value: object) -> tuple[str, object, object]:
         raise ValueError(f"Expected one operation in match update, got {len(value) - 1}")
     (operation,) = value.keys() - {"element"}
     return operation, value[operation], value["element"]
-
-
-def _element(target: _Target, element: object, data_type: DataType) -> Any:
-    if not isinstance(data_type, ArrayType | WeightedSetType):
-        raise ValueError(f"Container type {data_type} not supported for match update.")
-    return _value(target, element, converter_of(INT if isinstance(data_type, ArrayType) else data_type.key))
 
 
 def _whole(read: Callable[[_Target, object], Action]) -> Callable[[_Target, object], FieldUpdate]:

@@ -251,7 +251,10 @@ class TypeScope:
             case "reference":
                 return reference_to(inner)
             case "annotationreference":
-                return self._annotation_reference(inner, node)
+                if inner in self.annotations:
+                    return AnnotationReferenceType(f"annotationreference<{inner}>", inner)
+                message = f"unknown annotation {inner!r} of {node.describe()}{nearest(inner, self.annotations)}"
+                return self._refuse(message, node)
         return self._refuse(f"unknown type {name}<…> of {node.describe()}{nearest(name, _COLLECTIONS)}", node)
 
     def _array(self, inner: str, node: SchemaNode) -> DataType | None:
@@ -281,12 +284,6 @@ class TypeScope:
         if isinstance(value, TensorFieldType) or value == PREDICATE:
             return self._refuse(f"{node.describe()} cannot be a collection of {value}", node)
         return map_of(key, value)
-
-    def _annotation_reference(self, name: str, node: SchemaNode) -> DataType | None:
-        if name not in self.annotations:
-            message = f"unknown annotation {name!r} of {node.describe()}{nearest(name, self.annotations)}"
-            return self._refuse(message, node)
-        return AnnotationReferenceType(f"annotationreference<{name}>", name)
 
     def _refuse(self, message: str, node: SchemaNode) -> DataType | None:
         self.problems.error(message, node.position)

@@ -92,13 +92,11 @@ class Draft(Struct):
         if known is None:
             self.summaries[name] = FieldSummary(shown or SummaryField(name, (self.name,)), tuple(to))
         else:
-            self.summaries[name] = FieldSummary(_merge(known.shown, shown) if shown else known.shown, (*known.to, *to))
-
-
-def _merge(known: SummaryField, more: SummaryField) -> SummaryField:
-    """Merges two elements of one summary field."""
-    flags = ("dynamic", "bolding", "tokens", "matched_elements_only", "select_elements_by", "struct_fields")
-    return replace(known, **{name: getattr(known, name) or getattr(more, name) for name in flags})
+            merged = known.shown
+            if shown:
+                flags = ("dynamic", "bolding", "tokens", "matched_elements_only", "select_elements_by", "struct_fields")
+                merged = replace(merged, **{flag: getattr(merged, flag) or getattr(shown, flag) for flag in flags})
+            self.summaries[name] = FieldSummary(merged, (*known.to, *to))
 
 
 _NO_INDEX: Final[dict[str, str]] = {

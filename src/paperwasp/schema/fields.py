@@ -175,10 +175,6 @@ def _true(group: str, name: str) -> _Setting:
     return _set(group, name, lambda node, problems: True)
 
 
-def _word(group: str, name: str, words: tuple[str, ...]) -> _Setting:
-    return _set(group, name, lambda node, problems: one_of(node, words, problems, words[0]))
-
-
 def _whole(group: str, name: str, least: int = 0, most: int = INT_MAX) -> _Setting:
     return _set(group, name, lambda node, problems: integer(node, problems, least, most))
 
@@ -413,7 +409,11 @@ _ATTRIBUTE: Final[Mapping[str, _Setting]] = {
     "paged": _true("attribute", "paged"),
     "mutable": _true("attribute", "mutable"),
     "enable-only-bit-vector": _true("attribute", "enable_only_bit_vector"),
-    "distance-metric": _word("attribute", "distance_metric", DISTANCE_METRICS),
+    "distance-metric": _set(
+        "attribute",
+        "distance_metric",
+        lambda node, problems: one_of(node, DISTANCE_METRICS, problems, DISTANCE_METRICS[0]),
+    ),
     "quantization": _quantization,
     "sorting": _sorting,
     "alias": _alias,

@@ -158,17 +158,17 @@ def _check_unchanged(
 
 def check_script(script: FieldScript, fields: Mapping[str, Field], problems: Problems) -> None:
     """Checks what needs all fields of the schema: the inputs."""
-    sources = {name for name, each in fields.items() if each.in_document or _is_mutable(each)}
+    sources = {
+        name
+        for name, each in fields.items()
+        if each.in_document or (each.attribute is not None and each.attribute.mutable)
+    }
     for expression in script.tree.walk():
         names = expression.arguments if expression.keyword in ("input", "select_input") else ()
         for name in names:
             if name.partition(".")[0] not in sources:
                 message = f"the indexing of field {script.owner} takes {name!r}, which is no field of the document"
                 problems.error(message + nearest(name, sources), script.place(expression))
-
-
-def _is_mutable(known: Field) -> bool:
-    return known.attribute is not None and known.attribute.mutable
 
 
 def _all(expression: Expression, keyword: str) -> list[Expression]:

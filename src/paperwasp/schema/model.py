@@ -481,14 +481,14 @@ class Schema(PartlyCompared, frozen=True):
 
     def aliases(self) -> Mapping[str, str]:
         """Alias → the field, fieldset, or part of a field that it is for. Those that are for nothing are left out."""
-        said = ((field, alias, name) for field in self.fields.values() for alias, name in field.aliases.items())
-        return {alias: found for field, alias, name in said if (found := self._aliased(field, name)) is not None}
-
-    def _aliased(self, field: Field, name: str) -> str | None:
-        """Return what `alias name: …` in a field is for: that name, or a part of the field (`hostname` of a URI)."""
-        if name in self.fields or name in self.fieldsets or self._part_named(name) is not None:
-            return name
-        return f"{field.name}.{name}" if _part(field, name) is not None else None
+        found: dict[str, str] = {}
+        for each in self.fields.values():
+            for alias, name in each.aliases.items():
+                if name in self.fields or name in self.fieldsets or self._part_named(name) is not None:
+                    found[alias] = name
+                elif _part(each, name) is not None:  # such as `hostname` of a URI
+                    found[alias] = f"{each.name}.{name}"
+        return found
 
 
 def _matching(field: Field, match: Match, matching: MatchSettings) -> Field:

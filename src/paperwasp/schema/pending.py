@@ -33,7 +33,7 @@ from paperwasp.errors import Finding, Position
 from paperwasp.schema.field_checks import STREAMING_ONLY
 from paperwasp.schema.fieldsets import is_known
 from paperwasp.schema.indexing_tree import OUTPUTS, Expression
-from paperwasp.schema.model import Field, FieldSet, IndexSettings, MatchPhase, RankProfile, Schema
+from paperwasp.schema.model import Field, IndexSettings, MatchPhase, RankProfile, Schema
 
 _MATCHES: Final = frozenset({None, "text", "word", "exact", "cased", "uncased", "gram"})
 _NO_WAITING: Final = "the value goes on at once"
@@ -70,12 +70,8 @@ def is_indexed_now(field: Field) -> bool:
     """Return whether the field has an index that is made and searched."""
     if field.index is None or not is_filled_now(field) or field.match not in _MATCHES:
         return False
-    return _indexed_element(field.type) in (STRING, URI)
-
-
-def _indexed_element(type_: DataType) -> DataType | None:
-    """The type of what an index of the field has: its values, those of an array, the keys of a weighted set."""
-    return type_.key if isinstance(type_, WeightedSetType) else _element(type_)
+    indexed = field.type.key if isinstance(field.type, WeightedSetType) else _element(field.type)
+    return indexed in (STRING, URI)
 
 
 def is_attribute_now(field: Field) -> bool:
@@ -136,7 +132,8 @@ def pending(schema: Schema) -> Iterator[Finding]:
             if alias not in aliases:
                 yield _no_effect(f"field {field.name}: alias {alias}", field.position, f"there is no index {name!r}")
     for fieldset in schema.fieldsets.values():
-        yield from _fieldset(fieldset)
+        if not all(map(is_known, fieldset.query_commands)):
+            yield _no_effect(f"fieldset {fieldset.name}: query-command", fieldset.position, _FOR_JAVA)
     for model in schema.onnx_models.values():
         if model.uri:
             yield _later(f"onnx-model {model.name} by its uri", model.position)
@@ -178,7 +175,7 @@ def _field(field: Field, schema: Schema) -> Iterator[Finding]:
         yield _later(
             f"field {field.name} of type {field.type} is stored and shown; searching and ranking it", field.position
         )
-    if _has_part_of_parts(field):
+    if any(sub.attribute and not part_of_element(field.type, path) for path, sub in field.sub_fields.items()):
         what = "struct-field: attribute of several values in one element"
         yield Finding(f"{subject}: {what} {STREAMING_ONLY}", field.position)
     for what, is_said in _FIELD_LATER:
@@ -199,11 +196,6 @@ def _is_ranked(field: Field) -> bool:
     """
     is_kept = isinstance(field.type, TensorFieldType) or field.type == RAW
     return is_found_now(field) or (is_attribute_now(field) and is_kept)
-
-
-def _has_part_of_parts(field: Field) -> bool:
-    """Return whether a part is to be an attribute that has several values in one element."""
-    return any(sub.attribute and not part_of_element(field.type, path) for path, sub in field.sub_fields.items())
 
 
 def _has_no_literal(field: Field) -> bool:
@@ -257,11 +249,6 @@ _FIELD_NO_EFFECT: Final[tuple[tuple[str, Callable[[Field], bool], str], ...]] = 
 
 
 # Fieldsets and summaries
-
-
-def _fieldset(fieldset: FieldSet) -> Iterator[Finding]:
-    if not all(map(is_known, fieldset.query_commands)):
-        yield _no_effect(f"fieldset {fieldset.name}: query-command", fieldset.position, _FOR_JAVA)
 
 
 # Rank profiles

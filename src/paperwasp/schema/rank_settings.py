@@ -287,11 +287,7 @@ def _expression(node: SchemaNode, around: Surroundings) -> Text:
     elif path not in around.files:
         known = [each for each in around.files if each.endswith(EXPRESSION_SUFFIX)]
         around.problems.error(f"there is no file {path!r}{nearest(path, known)}", node.value_position)
-    return _file_text(around.files.get(path, "0"), path)
-
-
-def _file_text(content: str, path: str) -> Text:
-    """The content without the white space around it, and where it starts."""
+    content = around.files.get(path, "0")
     text = content.strip()
     before = content[: content.find(text)] if text else ""
     return Text(text, Position(path, before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1))

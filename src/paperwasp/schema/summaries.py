@@ -263,8 +263,9 @@ class _Resolution:
             if name not in (selectable := _selectable(source.type)):
                 message = f"{described} cannot show struct-field {name}{nearest(name, selectable)}"
                 self.problems.error(message, shown.position)
+        has_elements = isinstance(source.type, ArrayType | WeightedSetType | MapType) or holds_struct(source.type)
         for word in ("matched_elements_only", "select_elements_by"):
-            if getattr(shown, word) and not _has_elements(source.type):
+            if getattr(shown, word) and not has_elements:
                 keyword = word.replace("_", "-")
                 message = (
                     f"{described} cannot be {keyword}: that is for arrays and weighted sets of primitive types,"
@@ -320,8 +321,3 @@ def _draft_of(summary: DocumentSummary) -> _Draft:
 
 def _transform(shown: SummaryField) -> tuple[str, ...]:
     return tuple(name for name in _TRANSFORMS if getattr(shown, name))
-
-
-def _has_elements(type_: DataType) -> bool:
-    """Return whether single elements of it can be selected."""
-    return isinstance(type_, ArrayType | WeightedSetType | MapType) or holds_struct(type_)

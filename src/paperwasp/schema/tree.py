@@ -50,7 +50,10 @@ class SchemaNode(Struct, frozen=True):
 
 def dump(node: SchemaNode, indent: int = 0) -> str:
     """The tree as indented lines, one a node: keyword, header, `= values`. Ends with a newline."""
-    line = " ".join([node.keyword, *_header(node), *_values(node)])
+    words = [node.keyword, *_header(node)]
+    if node.value_position is not None:
+        words += ["=", ", ".join(repr(" ".join(value.split())) for value in node.values)]
+    line = " ".join(words)
     return "".join([f"{'  ' * indent}{line}\n", *(dump(child, indent + 1) for child in node.children)])
 
 
@@ -65,12 +68,6 @@ def _header(node: SchemaNode) -> Iterator[str]:
         yield f"type {node.type}"
     if node.inherits:
         yield f"inherits {', '.join(node.inherits)}"
-
-
-def _values(node: SchemaNode) -> Iterator[str]:
-    if node.value_position is not None:
-        yield "="
-        yield ", ".join(repr(" ".join(value.split())) for value in node.values)
 
 
 # The findings about the schemas of a package: gathered, ordered by file and place, each reported once.

@@ -395,15 +395,10 @@ def _comparison(node: Comparison) -> _Condition:
     return lambda subject, now_us: compare(left(subject, now_us), right(subject, now_us))
 
 
-def _literal(node: ValueNode) -> Operand:
-    assert isinstance(node, Literal)
-    return int(node.value) if isinstance(node.value, bool) else node.value
-
-
 def _value(node: ValueNode) -> _Value:
     match node:
         case Literal():
-            value = _literal(node)
+            value = int(node.value) if isinstance(node.value, bool) else node.value
             return lambda subject, now_us: value
         case Now():
             return lambda subject, now_us: now_us // _MICROSECONDS

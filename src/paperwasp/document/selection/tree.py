@@ -353,7 +353,10 @@ def _types(node: ConditionNode, truth: bool) -> frozenset[str] | None:
             return _types(node.operand, not truth)
         case And() | Or():
             found = [_types(operand, truth) for operand in node.operands]
-            return _all_of(found) if isinstance(node, And) == truth else _any_of(found)
+            if isinstance(node, And) == truth:
+                return _all_of(found)
+            known = [names for names in found if names is not None]
+            return frozenset[str]().union(*known) if len(known) == len(found) else None
     return None
 
 
@@ -375,11 +378,6 @@ def _all_of(types: list[frozenset[str] | None]) -> frozenset[str] | None:
     """The smallest of the sets of types. One is enough, since types of different names may inherit one another."""
     known = [names for names in types if names is not None]
     return min(known, key=len) if known else None
-
-
-def _any_of(types: list[frozenset[str] | None]) -> frozenset[str] | None:
-    known = [names for names in types if names is not None]
-    return frozenset[str]().union(*known) if len(known) == len(types) else None
 
 
 def location_of(selection: Selection) -> bytes | None:

@@ -357,18 +357,15 @@ _ON_FLOATS: Final[Mapping[str, Callable[[float, float], float]]] = {
 }
 
 
-def _concatenate(left: str, right: str) -> Operand:
-    """Joins two texts; invalid if longer than a named limit: a short selection could demand more than the memory."""
-    return left + right if len(left) + len(right) <= limits.SELECTION_TEXT_CHARACTERS else Special.INVALID
-
-
 def arithmetic(operator: str) -> Callable[[Operand, Operand], Operand]:
     """The value of an operator of arithmetic; `+` joins two strings."""
     on_integers, on_floats = _ON_INTEGERS[operator], _ON_FLOATS.get(operator)
 
     def calculate(left: Operand, right: Operand) -> Operand:
         if isinstance(left, str) and isinstance(right, str) and operator == "+":
-            return _concatenate(left, right)
+            # A short selection could otherwise demand more than the memory.
+            is_small = len(left) + len(right) <= limits.SELECTION_TEXT_CHARACTERS
+            return left + right if is_small else Special.INVALID
         if not isinstance(left, _NUMBERS) or not isinstance(right, _NUMBERS):
             return Special.INVALID
         if right == 0 and operator in "/%":

@@ -14,7 +14,6 @@ import math
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.document.tensor.types import Dimension, TensorType
@@ -47,7 +46,10 @@ def read_tensor(content: bytes) -> Tensor:
         if labels in seen:
             raise ValueError(f"byte {reader.at}: the subspace {', '.join(labels)} is there twice")
         seen.add(labels)
-        builder.subspace(labels, _numbers(reader.take(width), cells))
+        found = np.frombuffer(reader.take(width), cells)
+        if found.dtype.kind == "u":  # bfloat16: the upper half of a float
+            found = (found.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        builder.subspace(labels, found.astype(np.float64))
     if reader.left:
         raise ValueError(f"byte {reader.at}: something follows the tensor")
     return builder.build()
@@ -113,13 +115,6 @@ def _type(reader: _Reader, tag: int) -> tuple[TensorType, str]:
     if 0 in found.shape:
         raise ValueError(f"byte {reader.at}: a dimension has no size")
     return found, cells
-
-
-def _numbers(content: bytes, cells: str) -> NDArray[np.float64]:
-    found = np.frombuffer(content, cells)
-    if found.dtype.kind == "u":
-        found = (found.astype(np.uint32) << np.uint32(16)).view(np.float32)
-    return found.astype(np.float64)
 
 
 class _Reader:

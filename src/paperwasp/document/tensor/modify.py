@@ -56,7 +56,10 @@ def modify(tensor: Tensor, operation: CellOperation, cells: Sequence[Cell], crea
     operands = np.array([operand for _, _, operand in there], np.float64)
     with np.errstate(all="ignore"):
         _JOIN[operation](values.reshape(-1), _places(tensor, there), operands)
-    return Tensor(tensor.type, tensor.labels, _wrapped_cells(values, tensor.type.cell_type))
+    if tensor.type.cell_type == "int8":  # of what does not fit, the lowest bits; of NaN and infinities, 0
+        values = np.trunc(np.where(np.isfinite(values), values, 0.0))
+        values = np.remainder(values + 128.0, 256.0) - 128.0
+    return Tensor(tensor.type, tensor.labels, as_cells(values, tensor.type.cell_type))
 
 
 def _places(tensor: Tensor, cells: Sequence[Cell]) -> NDArray[np.int64]:
@@ -109,14 +112,6 @@ def _with_subspaces(tensor: Tensor, wanted: Iterable[Labels], value: float) -> T
         return tensor
     filled = as_cells(np.full((len(missing), *tensor.type.shape), value), tensor.type.cell_type)
     return Tensor(tensor.type, labels, np.concatenate([tensor.cells, filled]))
-
-
-def _wrapped_cells(values: NDArray[np.float64], cell_type: str) -> NDArray[Any]:
-    """As cells of this type: of what does not fit into int8, the lowest bits; of NaN and infinities, 0."""
-    if cell_type == "int8":
-        values = np.trunc(np.where(np.isfinite(values), values, 0.0))
-        values = np.remainder(values + 128.0, 256.0) - 128.0
-    return as_cells(values, cell_type)
 
 
 # The JSON of changes of single cells of a tensor: `modify`, and the addresses of `remove`.
@@ -173,13 +168,9 @@ def read_modify(value: Any, type_: TensorType, field: str) -> ModifySpec:
         cells = read(value[keys[0]], type_, keys[0])
     except LanguageError as error:
         raise ValueError(error.bare_message) from None
-    return ModifySpec(operation, _as_stored(cells, type_), CREATED_WITH[operation] if create else None)
-
-
-def _as_stored(cells: Mapping[tuple[tuple[str, ...], tuple[int, ...]], float], type_: TensorType) -> tuple[Cell, ...]:
-    """With the operands as cells of the tensor's type have them."""
     operands = as_cells(np.array(list(cells.values()), np.float64), type_.cell_type).astype(np.float64).tolist()
-    return tuple((*place, operand) for place, operand in zip(cells, operands, strict=True))
+    changed = tuple((*place, operand) for place, operand in zip(cells, operands, strict=True))
+    return ModifySpec(operation, changed, CREATED_WITH[operation] if create else None)
 
 
 def write_modify(modification: _Modification, type_: TensorType) -> dict[str, Any]:
