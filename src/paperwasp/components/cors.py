@@ -48,10 +48,9 @@ class Cors:
         """Return the headers of an answer to a page of that origin; None: the request names none."""
         if origin is None:
             return {}
-        return {"Access-Control-Allow-Origin": origin, **_FIELDS} if self._allows(origin) else _FIELDS
-
-    def _allows(self, origin: str) -> bool:
-        return self._allows_all or origin in self._verbatim or any(each.fullmatch(origin) for each in self._patterns)
+        if self._allows_all or origin in self._verbatim or any(each.fullmatch(origin) for each in self._patterns):
+            return {"Access-Control-Allow-Origin": origin, **_FIELDS}
+        return _FIELDS
 
     def filter(self, request: RequestHead) -> FilterAnswer | None:
         """The answer to a browser that asks whether it may ask; other requests pass."""

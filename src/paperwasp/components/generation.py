@@ -202,12 +202,10 @@ class ChatCompletions:
         """The text of the first choice."""
         body = {**self._settings, "messages": [{"role": "user", "content": prompt}]}
         if schema is not None:
-            body["response_format"] = {"type": "json_schema", "json_schema": self._format(schema)}
+            strict = {"strict": True} if self._is_strict else {}
+            shape = {"name": "structured-output", "schema": schema, **strict}
+            body["response_format"] = {"type": "json_schema", "json_schema": shape}
         return self._text(self._client.post(body, timeout_seconds))
-
-    def _format(self, schema: Mapping[str, Any]) -> dict[str, Any]:
-        strict = {"strict": True} if self._is_strict else {}
-        return {"name": "structured-output", "schema": schema, **strict}
 
     def _text(self, answer: Any) -> str:
         """Errors: Unavailable for an answer of another form."""

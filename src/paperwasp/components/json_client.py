@@ -204,7 +204,8 @@ class JsonClient:
             if reply.status not in _AGAIN:
                 break
         if reply is None:
-            raise Unavailable(f"{self.endpoint.name}: {self.endpoint.url} does not answer: {_reason(failure)}")
+            reason = str(failure)[:_SHOWN] or type(failure).__name__
+            raise Unavailable(f"{self.endpoint.name}: {self.endpoint.url} does not answer: {reason}")
         return reply
 
     def _timeout(self, seconds: float) -> Timeout:
@@ -312,10 +313,6 @@ def _said(body: bytes) -> str:
             if isinstance(each, str) and each:
                 return each[:_SHOWN]
     return body.decode(errors="replace")[:_SHOWN].strip()
-
-
-def _reason(error: Exception | None) -> str:
-    return str(error)[:_SHOWN] or type(error).__name__
 
 
 def _timed_response(left: Callable[[], float]) -> type[http.client.HTTPResponse]:

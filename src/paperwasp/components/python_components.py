@@ -311,8 +311,18 @@ def load(component: Component, files: PackageFiles) -> PythonComponent:
 
 
 def _load(component: Component, files: PackageFiles) -> PythonComponent:
-    modules = files.once("python modules", lambda: Modules(_sources(files)))
-    setup = Setup(component.id, _settings(component), lambda path: _read(path, files))
+    modules = files.once(
+        "python modules",
+        lambda: Modules(
+            {path: files[path].read() for path in files if path.startswith(FOLDER) and path.endswith(".py")}
+        ),
+    )
+    settings = {
+        name.removeprefix(_CONFIG): text
+        for name, text in component.settings.items()
+        if not name.startswith("config@")  # which names the `config`
+    }
+    setup = Setup(component.id, settings, lambda path: _read(path, files))
     try:
         found = modules.find_class(component.class_name or component.id)(setup)
     except NoClass as error:
@@ -324,19 +334,6 @@ def _load(component: Component, files: PackageFiles) -> PythonComponent:
         name = component.class_name or component.id
         return PythonComponent(problem=f"class '{name}' has no method {' or '.join(methods)}")
     return PythonComponent(found, modules=modules)
-
-
-def _sources(files: PackageFiles) -> dict[str, bytes]:
-    return {path: files[path].read() for path in files if path.startswith(FOLDER) and path.endswith(".py")}
-
-
-def _settings(component: Component) -> dict[str, str]:
-    """The settings by name: those in a `config`, and those beside it. What names the `config` is none."""
-    return {path.removeprefix(_CONFIG): text for path, text in component.settings.items() if not _names_config(path)}
-
-
-def _names_config(path: str) -> bool:
-    return path.startswith("config@")
 
 
 def _read(path: str, files: PackageFiles) -> bytes:

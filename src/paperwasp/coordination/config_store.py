@@ -24,6 +24,7 @@ import threading
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -200,15 +201,13 @@ class FileConfigStore:
         while self._changes and self._telling.acquire(blocking=False):
             try:
                 while self._changes:
-                    self._tell_one(*self._changes.popleft())
+                    key, entry = self._changes.popleft()
+                    with self._lock:
+                        watchers = [watcher for prefix, watcher in self._watchers.values() if key.startswith(prefix)]
+                    for watcher in watchers:
+                        watcher(key, entry)
             finally:
                 self._telling.release()
-
-    def _tell_one(self, key: str, entry: Entry | None) -> None:
-        with self._lock:
-            watchers = [watcher for prefix, watcher in self._watchers.values() if key.startswith(prefix)]
-        for watcher in watchers:
-            watcher(key, entry)
 
     # Blobs
 
@@ -244,14 +243,11 @@ class FileConfigStore:
     def open_files(self) -> list[SourceFile]:
         with self._lock:
             keys = [held(f"keys/{path.name}", path.read_bytes()) for _, path in self._files()]
-            return [*keys, *(file for name in self.blobs() for file in self._open_blob(name))]
-
-    def _open_blob(self, name: str) -> list[SourceFile]:
-        """The blob, where it is still there: blobs that no key names any more go without the lock."""
-        try:
-            return [open_file(f"blobs/{name}", self._blob_path(name))]
-        except FileNotFoundError:
-            return []
+            blobs: list[SourceFile] = []
+            for name in self.blobs():
+                with suppress(FileNotFoundError):  # blobs that no key names any more go without the lock
+                    blobs.append(open_file(f"blobs/{name}", self._blob_path(name)))
+            return [*keys, *blobs]
 
     def _path(self, key: str) -> Path:
         check_key(key)
@@ -263,7 +259,8 @@ class FileConfigStore:
 
     def _write(self, key: str, path: Path, value: bytes | None) -> int:
         self._revision += 1
-        self._disk.write_whole(path, _encode(value, self._revision))
+        body = _CHANGE.pack(self._revision, value is not None) + (value or b"")
+        self._disk.write_whole(path, _HEADER.pack(_MAGIC, zlib.crc32(body)) + body)
         self._changes.append((key, None if value is None else Entry(value, self._revision)))
         before, self._deletion = self._deletion, path if value is None else None
         if before is not None and before != path:
@@ -292,11 +289,6 @@ def check_key(key: str) -> None:
 
 def _is_blob_name(name: str) -> bool:
     return len(name) == 64 and set("0123456789abcdef").issuperset(name)
-
-
-def _encode(value: bytes | None, revision: int) -> bytes:
-    body = _CHANGE.pack(revision, value is not None) + (value or b"")
-    return _HEADER.pack(_MAGIC, zlib.crc32(body)) + body
 
 
 def _read(path: Path) -> tuple[int, bytes | None] | None:

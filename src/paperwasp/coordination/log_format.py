@@ -155,7 +155,7 @@ def is_torn(data: bytes, damage: int) -> bool:
     if following is None:
         return True
     same_append = following.batch_start <= damage and _last_batch_start(data, following) <= damage
-    return same_append and _has_unwritten_sector(data[damage : following.offset])
+    return same_append and bytes(SECTOR_BYTES) in data[damage : following.offset]
 
 
 def _next_record(data: bytes, offset: int) -> RawRecord | None:
@@ -172,7 +172,3 @@ def _last_batch_start(data: bytes, record: RawRecord) -> int:
         record = following
         following = _next_record(data, record.end)
     return record.batch_start
-
-
-def _has_unwritten_sector(damaged: bytes) -> bool:
-    return bytes(SECTOR_BYTES) in damaged

@@ -154,7 +154,10 @@ class FileOperationLog:
                     self._cut_rest()
                 if self._size >= limits.LOG_FILE_BYTES:
                     self._start_file()
-                data, appended = self._encode(records, marks)
+                largest_bytes = max([len(record.payload) for record in records], default=0)
+                if largest_bytes > limits.LOG_RECORD_BYTES:
+                    raise InternalError(f"a log record of {largest_bytes} bytes; at most {limits.LOG_RECORD_BYTES}")
+                data, appended = log_format.encode_records(records, marks, self._environment.time_ns() // 1000)
                 self._files[-1].has_refusals |= _REFUSED in [record.kind for record in records]
                 self._write(data)
             except OSError as error:
@@ -231,16 +234,12 @@ class FileOperationLog:
             self._descriptor, self._end = -1, None
             self._is_closed = True
 
-    def _encode(self, records: Sequence[NewRecord], marks: list[Mark]) -> tuple[bytes, list[Mark]]:
-        largest_bytes = max([len(record.payload) for record in records], default=0)
-        if largest_bytes > limits.LOG_RECORD_BYTES:
-            raise InternalError(f"a log record of {largest_bytes} bytes; at most {limits.LOG_RECORD_BYTES}")
-        return log_format.encode_records(records, marks, self._environment.time_ns() // 1000)
-
     def _write(self, data: bytes) -> None:
         self._has_rest = True
         try:
-            _write_all(self._descriptor, data)
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
             sync_data(self._descriptor)
         except OSError:
             with suppress(OSError):
@@ -451,12 +450,6 @@ def _free_name(path: Path) -> Path:
 
 def _open_for_append(path: Path) -> int:
     return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
 
 
 def _write_new_file(path: Path, data: bytes) -> None:

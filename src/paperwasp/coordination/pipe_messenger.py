@@ -166,7 +166,8 @@ class PipeMessenger(EmbeddedMessenger):
                 continue
             new = _Sent(message, reply, address)
             if are_in_line:
-                new = new._replace(operations=_count_of(message), size_bytes=len(data))
+                count = len(message.changes) if isinstance(message, ApplyChanges) else 1
+                new = new._replace(operations=count, size_bytes=len(data))
                 if not _has_room(operations, size_bytes, new):
                     break
                 operations, size_bytes = operations + new.operations, size_bytes + new.size_bytes
@@ -325,10 +326,6 @@ def _has_room(operations: int, size_bytes: int, new: _Sent) -> bool:
     if operations and operations + new.operations > limits.OPERATION_QUEUE_LENGTH:
         return False
     return not size_bytes or size_bytes + new.size_bytes <= limits.OPERATION_QUEUE_BYTES
-
-
-def _count_of(message: object) -> int:
-    return len(message.changes) if isinstance(message, ApplyChanges) else 1
 
 
 def _give(reply: Reply, answer: object) -> None:

@@ -202,7 +202,13 @@ def sent_as(type_: TensorType, dimensions: int, quantization: Quantization) -> S
     Errors: ValueError where none fits.
     """
     check_vector(type_)
-    sent: Sent = _automatic(type_, dimensions) if quantization == "auto" else quantization
+    sent: Sent
+    if quantization != "auto":
+        sent = quantization
+    elif type_.cell_type != "int8":
+        sent = "float"
+    else:
+        sent = "binary" if type_.shape[0] == dimensions // 8 else "int8"
     if type_.cell_type not in _CELLS[sent]:
         raise ValueError(f"Quantization '{quantization}' is incompatible with tensor type {type_}.")
     size, wanted = type_.shape[0], dimensions // 8 if sent == "binary" else dimensions
@@ -218,12 +224,6 @@ def sent_as(type_: TensorType, dimensions: int, quantization: Quantization) -> S
             problem = f"Tensor dimension {size} does not match configured dimension {dimensions}."
         raise ValueError(problem)
     return sent
-
-
-def _automatic(type_: TensorType, dimensions: int) -> Sent:
-    if type_.cell_type != "int8":
-        return "float"
-    return "binary" if type_.shape[0] == dimensions // 8 else "int8"
 
 
 def read_vector(sent: object, size: int, form: Sent, who: str) -> NDArray[Any]:
@@ -277,12 +277,14 @@ class HttpEmbedder(ABC):
         self.model = settings.text("model")
         self.secret_name = settings.text("api-key-secret-ref")
         self._prepended = {True: settings.text("prepend/query"), False: settings.text("prepend/document")}
+        default_ms = int(limits.REMOTE_TIMEOUT_SECONDS * _MILLISECONDS)
+        timeout_ms = settings.integer("timeout", settings.integer("config/timeout", default_ms))
         self._client = JsonClient(
             Endpoint(
                 self.endpoint(settings.text("endpoint") or self.default_endpoint),
                 self.name,
                 self.secret_name,
-                self._milliseconds(settings) / _MILLISECONDS,
+                timeout_ms / _MILLISECONDS,
                 settings.integer("max-retries", settings.integer("config/maxRetries", 3)),
             )
         )
@@ -292,10 +294,6 @@ class HttpEmbedder(ABC):
     def endpoint(self, url: str) -> str:
         """The address that is asked, from what is configured."""
         return url
-
-    def _milliseconds(self, settings: Settings) -> int:
-        default = int(limits.REMOTE_TIMEOUT_SECONDS * _MILLISECONDS)
-        return settings.integer("timeout", settings.integer("config/timeout", default))
 
     def check(self) -> None:
         """Errors: NotFound where the secret is not there yet."""

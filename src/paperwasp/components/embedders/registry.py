@@ -156,7 +156,7 @@ def _check(component: Component, files: Files) -> Iterator[Finding]:
         if isinstance(found, TextEmbedder):
             yield from (Finding(f"{what}: {note}", component.position, "WARNING") for note in found.notes())
     except NotFound as error:
-        if _has_its_files(component, files):
+        if all(path in files for path in _paths(component)):  # the check of references reports others
             yield Finding(f"{what}: {error.message}", component.position, "WARNING")
     except LanguageError as error:
         yield Finding(f"{what}: {error.bare_message}", component.position, "ERROR")
@@ -172,11 +172,6 @@ def _without_effect(component: Component) -> Iterator[tuple[str, str]]:
             yield name, why
     if int(component.settings.get("onnx-gpu-device", "-1")) >= 0 and not has_gpu():
         yield "onnx-gpu-device", "the onnxruntime that is installed has no CUDA, so processors run the model"
-
-
-def _has_its_files(component: Component, files: Files) -> bool:
-    """Return whether all files of the package that it names are there: the check of references reports others."""
-    return all(path in files for path in _paths(component))
 
 
 def _paths(component: Component) -> list[str]:

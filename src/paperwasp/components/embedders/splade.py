@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from paperwasp.components.embedders.base import Settings, TextEmbedder, embedder
 from paperwasp.components.embedders.text_tokenizer import TextTokenizer, Tokens
-from paperwasp.components.embedders.transformer import Output, Transformer
+from paperwasp.components.embedders.transformer import Transformer
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor, as_cells
 from paperwasp.errors import LanguageError
@@ -66,7 +66,12 @@ class SpladeEmbedder(TextEmbedder[Tokens, Weights]):
         return len(item.ids)
 
     def run(self, items: Sequence[Tokens]) -> Sequence[Weights]:
-        return [self._weights(output) for output in self._transformer.run(items)]
+        made: list[Weights] = []
+        for logits in self._transformer.run(items):
+            weights = np.log1p(np.maximum(logits.max(axis=0).astype(np.float64), 0.0))
+            tokens = np.flatnonzero(weights > self._threshold)
+            made.append(Weights(tokens, weights[tokens]))
+        return made
 
     def size_bytes(self, made: Weights) -> int:
         return made.tokens.nbytes + made.weights.nbytes
@@ -77,11 +82,6 @@ class SpladeEmbedder(TextEmbedder[Tokens, Weights]):
         }
         cells = as_cells(np.array(list(labelled.values()), np.float64), type.cell_type)
         return Tensor(type, tuple((label,) for label in labelled), cells)
-
-    def _weights(self, logits: Output) -> Weights:
-        weights = np.log1p(np.maximum(logits.max(axis=0).astype(np.float64), 0.0))
-        tokens = np.flatnonzero(weights > self._threshold)
-        return Weights(tokens, weights[tokens])
 
 
 def _transformer(settings: Settings) -> Transformer:

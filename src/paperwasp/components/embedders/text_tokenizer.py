@@ -149,14 +149,14 @@ class WordPieces:
     def _pieces(self, word: str) -> Iterator[int]:
         rest = word
         for _ in range(len(word) + 2):
-            if rest in ("", _CONTINUED) or (entry := self._longest_entry(rest)) is None:
+            if rest in ("", _CONTINUED):
+                return
+            lengths = range(min(len(rest), self._longest), 0, -1)
+            entry = next((rest[:length] for length in lengths if rest[:length] in self._numbers), None)
+            if entry is None:
                 return
             yield self._numbers[entry]
             rest = _CONTINUED + rest[len(entry) :]
-
-    def _longest_entry(self, text: str) -> str | None:
-        lengths = range(min(len(text), self._longest), 0, -1)
-        return next((text[:length] for length in lengths if text[:length] in self._numbers), None)
 
 
 # `hugging-face-tokenizer`: the numbers of a text's tokens as a tensor, by a tokenizer for the text's language.

@@ -194,11 +194,9 @@ class BertEmbedder(VectorEmbedder):
         self._end = settings.integer("transformer-end-sequence-token", 102)
 
     def encode(self, texts: Sequence[str], *, is_query: bool) -> Sequence[Tokens]:
-        return [self._encode(text) for text in texts]
-
-    def _encode(self, text: str) -> Tokens:
-        ids = [self._start, *self._words.encode(text, max(self._most - 2, 0)), self._end]
-        return Tokens(ids, [int(each > 0) for each in ids], [0] * len(ids))
+        most_words = max(self._most - 2, 0)
+        all_ids = [[self._start, *self._words.encode(text, most_words), self._end] for text in texts]
+        return [Tokens(ids, [int(each > 0) for each in ids], [0] * len(ids)) for ids in all_ids]
 
 
 def _bert_transformer(settings: Settings) -> Transformer:

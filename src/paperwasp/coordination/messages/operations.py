@@ -117,7 +117,10 @@ def _change_of(operation: Operation | PlainChange) -> Change:
     if isinstance(operation, PlainChange):
         operation = operation_of(operation)
     if operation.condition is not None:
-        _check_text(operation.condition)
+        try:
+            operation.condition.encode()
+        except UnicodeEncodeError:
+            raise InvalidInput("A condition has half of a surrogate pair, which is no character") from None
     name = operation.id.text
     match operation:
         case Put():
@@ -153,13 +156,6 @@ def _id_of(text: str) -> DocumentId:
         return DocumentId.parse(text)
     except InvalidInput as error:
         raise UnreadableMessage(error.message) from None
-
-
-def _check_text(text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InvalidInput("A condition has half of a surrogate pair, which is no character") from None
 
 
 def _apply(request: ApplyRequest) -> Sent:

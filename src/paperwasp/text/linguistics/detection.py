@@ -195,7 +195,7 @@ _CLOSER: Final[dict[Language, tuple[tuple[Language, str], ...]]] = {
 
 def detect(text: str) -> Language:
     """The language of a text, UNKNOWN if it does not say. Depends on the text alone."""
-    head = _strip_start(text)
+    head = text.lstrip() if text[:1].isspace() else text  # white space tells nothing
     head = head if len(head) <= LOOKED_AT_CHARACTERS else head[:LOOKED_AT_CHARACTERS]
     if not head.isascii() and _BEYOND_LATIN.search(head) and (language := _by_letters(head)):
         return language
@@ -209,7 +209,7 @@ def detect(text: str) -> Language:
 
 def detect_all(texts: list[str]) -> dict[int, Language]:
     """The languages of texts, by number, of those that are neither English nor UNKNOWN."""
-    texts = [text.lstrip() if text[:1].isspace() else text for text in texts]  # as `_strip_start`
+    texts = [text.lstrip() if text[:1].isspace() else text for text in texts]  # as `detect` does
     return _others((number, texts[number]) for number in FOREIGN.texts_with(texts, 2, LOOKED_AT_CHARACTERS))
 
 
@@ -224,11 +224,6 @@ def detect_puts(puts: list[PlainChange], name: str) -> dict[int, Language] | Non
 def _others(texts: Iterable[tuple[int, str]]) -> dict[int, Language]:
     found = {number: detect(text) for number, text in texts}
     return {number: language for number, language in found.items() if language not in (ENGLISH, UNKNOWN)}
-
-
-def _strip_start(text: str) -> str:
-    """The text from its first character that is not white space: what is before it tells nothing, and takes no room."""
-    return text.lstrip() if text[:1].isspace() else text
 
 
 def _by_letters(head: str) -> Language:

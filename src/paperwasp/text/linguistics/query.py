@@ -138,16 +138,15 @@ def word_forms(profile: TextProfile, language: Language, words: list[str]) -> li
     terms = simple if profile.cased else [word.lower() for word in simple]
     stems = profile.stems(terms, language) if profile.is_stemmed else terms
     both = profile.stemming == "multiple"
-    known = {
+    known: dict[str, Forms] = {
         word: (stem, term) if both and stem != term else (stem,)
         for word, term, stem in zip(simple, terms, stems, strict=True)
     }
-    return [known[word] if word in known else _forms(profile, language, word) for word in words]
-
-
-def _forms(profile: TextProfile, language: Language, word: str) -> Forms:
-    terms = index_terms(profile, word, language)
-    return terms[0] if len(terms) == 1 else ()
+    for word in words:
+        if word not in known:
+            found = index_terms(profile, word, language)
+            known[word] = found[0] if len(found) == 1 else ()
+    return [known[word] for word in words]
 
 
 @cache

@@ -63,7 +63,7 @@ NO_MODELS: Final = SignificanceModels({})
 
 def _models_in(content: bytes) -> dict[str, SignificanceModel]:
     try:
-        document = orjson.loads(_inflate(content))
+        document = orjson.loads(_from_zstandard(content) if content.startswith(_COMPRESSED) else content)
     except orjson.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error}") from None
     languages = document.get("languages") if isinstance(document, dict) else None
@@ -88,11 +88,6 @@ def _model(tag: str, content: Any) -> SignificanceModel:
 
 def _is_count(value: object) -> bool:
     return type(value) is int and 0 <= value < 1 << 63
-
-
-def _inflate(content: bytes) -> bytes:
-    """The bytes, decompressed where they are compressed by zstandard. Errors: ValueError."""
-    return _from_zstandard(content) if content.startswith(_COMPRESSED) else content
 
 
 def _from_zstandard(content: bytes) -> bytes:

@@ -88,7 +88,7 @@ def stem_words(stemmer: str, words: list[str]) -> list[str]:
     if stemmer == NO_STEMMER:
         return words
     if stemmer == KROVETZ:
-        return [_krovetz(word) if _is_plain(word) else word for word in words]
+        return [_krovetz(word) if word.isascii() and word.isalpha() and word.islower() else word for word in words]
     return [stem or word for stem, word in zip(_snowball_of(stemmer).stemWords(words), words, strict=True)]
 
 
@@ -100,10 +100,6 @@ def stem_word(stemmer: str, word: str) -> str:
 @lru_cache(maxsize=16384)
 def _stem_word(stemmer: str, word: str) -> str:
     return stem_words(stemmer, [word])[0]
-
-
-def _is_plain(word: str) -> bool:
-    return word.isascii() and word.isalpha() and word.islower()
 
 
 def _snowball_of(name: str) -> Stemmer.Stemmer:
