@@ -9,6 +9,7 @@ query. A start loads the last checkpoint and applies the log after it.
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -22,7 +23,6 @@ from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.content.checkpoints import compaction
 from paperwasp.content.checkpoints.checkpoint import Checkpoints, IndexFactory
 from paperwasp.content.checkpoints.checkpoint_writer import CheckpointWriter
-from paperwasp.content.checkpoints.directory_lock import lock_directory
 from paperwasp.content.consumer import Consumer
 from paperwasp.content.fault import Fault
 from paperwasp.content.layouts.configuration import NO_MODES, Configuration
@@ -63,7 +63,7 @@ class ContentNode:
     ) -> None:
         REAL_DISK.make_directory(directory)
         self._log = log
-        self._lock = lock_directory(directory)
+        self._lock = _lock_directory(directory)
         try:
             checkpoints = Checkpoints(directory, make_index)
             state, since, self.replayed_operations = _open_state(checkpoints, log, repair)
@@ -214,6 +214,18 @@ class ContentNode:
         self._checkpoints.wait_for_compaction()
         self._current.close()
         os.close(self._lock)
+
+
+def _lock_directory(directory: Path) -> int:
+    """Take a data directory for one node, until the returned descriptor is closed. Errors: Conflict while another
+    process, or node, has it."""
+    descriptor = os.open(directory / "LOCK", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise Conflict(f"{directory} is in use by another process") from None
+    return descriptor
 
 
 def _open_state(checkpoints: Checkpoints, log: OperationLog, repair: bool) -> tuple[NodeState, SinceCheckpoint, int]:

@@ -23,7 +23,7 @@ from paperwasp.content.checkpoints.checkpoint_writer import CheckpointWriter
 from paperwasp.content.consumer import Consumer, UnfitEntries
 from paperwasp.content.fault import Fault
 from paperwasp.content.layouts.configuration import Configuration
-from paperwasp.content.log.gathering import OperationReply, Waiting
+from paperwasp.content.log.gathering import OperationReply, QueuedOperation
 from paperwasp.content.log.operation_queue import OperationQueue
 from paperwasp.content.log.producer import Producer
 from paperwasp.content.log.records import LoggedBatch
@@ -121,7 +121,7 @@ class Writer:
             except Exception:
                 _LOGGER.exception("a checkpoint could not be started; that is tried again after the next batch")
 
-    def _process(self, batch: Sequence[Waiting]) -> None:
+    def _process(self, batch: Sequence[QueuedOperation]) -> None:
         begun_ns = time.monotonic_ns()
         sizes_bytes = [size_bytes for _, _, size_bytes in batch]
         size_bytes, largest_bytes = sum(sizes_bytes), max(sizes_bytes, default=0)

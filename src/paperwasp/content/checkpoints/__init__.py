@@ -4,5 +4,4 @@ checkpoint_writer   decides when one is due, and writes it behind the writer
 checkpoint          freezes the state, writes it, loads it
 compaction          gives the documents new lids where most are dead
 node_files          the files that a backup holds
-directory_lock      keeps a data directory to one node
 """

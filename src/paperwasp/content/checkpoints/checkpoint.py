@@ -203,16 +203,13 @@ class Checkpoints:
         try:
             name = path.read_bytes().decode(errors="replace")
         except FileNotFoundError:
-            self._warn_of_unnamed(path)
+            # Before the first checkpoint counts there may be one; else the log, which says what it lacks, ends a start.
+            if whole := sorted(found.parent.name for found in self._directory.glob(f"*/{_MANIFEST}")):
+                _LOG.warning("%s is missing, though there is the checkpoint %s", path, whole[-1])
             return None
         if not _CHECKPOINT_NAME.fullmatch(name) or not (self._directory / name / _MANIFEST).is_file():
             raise Corruption(f"{path}: offset 0: names {name!r}, which is not a checkpoint")
         return self._directory / name
-
-    def _warn_of_unnamed(self, path: Path) -> None:
-        """Before the first checkpoint counts there may be one; else the log, which says what it lacks, ends a start."""
-        if whole := sorted(found.parent.name for found in self._directory.glob(f"*/{_MANIFEST}")):
-            _LOG.warning("%s is missing, though there is the checkpoint %s", path, whole[-1])
 
     def _remove_others(self, checkpoint: Path | None, index: Path | None) -> None:
         """Removes every checkpoint and index but these."""

@@ -177,7 +177,8 @@ class Compactor:
         try:
             state = self._checkpoints.load_beside()
             self._begun_ns = self._environment.monotonic_ns()
-            state = self._compact(state, cancelled)
+            directory = state.index_directory
+            state = compact(state, self._checkpoints.make_index(directory), directory, lambda: self._pause(cancelled))
             for _ in range(_ROUNDS):
                 _raise_if(cancelled)
                 replay(self._log, state)
@@ -193,10 +194,6 @@ class Compactor:
             if not cancelled.is_set():
                 self.put_off()
                 _LOGGER.exception("documents could not be given new rows; that is tried again", exc_info=error)
-
-    def _compact(self, state: NodeState, cancelled: Event) -> NodeState:
-        directory = state.index_directory
-        return compact(state, self._checkpoints.make_index(directory), directory, lambda: self._pause(cancelled))
 
     def _pause(self, cancelled: Event) -> None:
         """As long as what was done since the last one took."""

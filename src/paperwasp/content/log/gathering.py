@@ -17,9 +17,9 @@ from paperwasp.content.log.records import AnyOperation
 
 OperationReply = Callable[[object], None]
 """Takes the Outcome, or the error. Called on the writer thread: it must be quick and must not raise."""
-Waiting = tuple[AnyOperation, OperationReply, int]
-"""With the bytes of the operation's body."""
-Items = SimpleQueue["Sequence[Waiting] | Control"]
+QueuedOperation = tuple[AnyOperation, OperationReply, int]
+"""An operation, its reply, and the bytes of its body."""
+Items = SimpleQueue["Sequence[QueuedOperation] | Control"]
 """Operations that came together, in order, and what is to be done between those before and those after it."""
 
 
@@ -56,7 +56,7 @@ class Gatherer:
         """Operations that clients may well have under way at a time, by the last batches."""
         self._last_length = 0
 
-    def take(self) -> tuple[list[Waiting], Control | None]:
+    def take(self) -> tuple[list[QueuedOperation], Control | None]:
         """Takes what waits, up to a batch and to the first control; blocks until there is something."""
         batch = _Batch()
         batch.add(self._queue.get())
@@ -79,7 +79,7 @@ class _Batch:
     """The operations that are taken at once, and the control after them."""
 
     def __init__(self) -> None:
-        self.operations: list[Waiting] = []
+        self.operations: list[QueuedOperation] = []
         self.control: Control | None = None
         self._size_bytes = 0
 
@@ -92,7 +92,7 @@ class _Batch:
             or self._size_bytes >= limits.LOG_BATCH_BYTES
         )
 
-    def add(self, item: Sequence[Waiting] | Control) -> None:
+    def add(self, item: Sequence[QueuedOperation] | Control) -> None:
         if isinstance(item, Control):
             self.control = item
         else:

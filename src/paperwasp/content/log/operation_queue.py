@@ -13,7 +13,7 @@ from threading import Lock
 
 from paperwasp import limits
 from paperwasp.content.fault import Fault
-from paperwasp.content.log.gathering import Control, Gatherer, Items, OperationReply, Waiting
+from paperwasp.content.log.gathering import Control, Gatherer, Items, OperationReply, QueuedOperation
 from paperwasp.content.log.producer import Producer, type_of, unknown_type
 from paperwasp.content.log.records import AnyOperation
 from paperwasp.coordination.messages.documents import ApplyChanges
@@ -29,7 +29,7 @@ class OperationQueue:
         self._items: Items = SimpleQueue()
         self._gatherer = Gatherer(self._items)
         self._adding = _Adding(self)
-        self._together: list[Waiting] = []
+        self._together: list[QueuedOperation] = []
         """Added, and not yet in the queue. Empty while nobody adds."""
         self.is_closed = False
         self._has_ended = False
@@ -87,7 +87,7 @@ class OperationQueue:
         self._put(control)
         return control.done
 
-    def take(self) -> tuple[list[Waiting], Control | None]:
+    def take(self) -> tuple[list[QueuedOperation], Control | None]:
         """The next batch, and the action or the end that follows it; waits for something. The writer's thread."""
         batch, control = self._gatherer.take()
         self._taken += len(batch)
@@ -115,7 +115,7 @@ class OperationQueue:
             self._put(self._together)
             self._together = []
 
-    def _put(self, item: list[Waiting] | Control) -> None:
+    def _put(self, item: list[QueuedOperation] | Control) -> None:
         """Queues for the writer. What comes after its end is answered here."""
         self._items.put(item)
         if self._has_ended:

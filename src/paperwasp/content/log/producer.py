@@ -19,7 +19,7 @@ from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.content.layouts.codec import Codecs
 from paperwasp.content.layouts.configuration import Configuration
 from paperwasp.content.layouts.layout import Layout, TypeLayout
-from paperwasp.content.log.gathering import OperationReply, Waiting
+from paperwasp.content.log.gathering import OperationReply, QueuedOperation
 from paperwasp.content.log.late_operations import LateOperations
 from paperwasp.content.log.moved_records import MovedRecord, encode_imported
 from paperwasp.content.log.records import (
@@ -55,7 +55,7 @@ class Producer:
         """Of the last operation."""
         self._environment = environment
 
-    def encode(self, batch: Sequence[Waiting]) -> tuple[Sequence[Logged], Sequence[OperationReply]]:
+    def encode(self, batch: Sequence[QueuedOperation]) -> tuple[Sequence[Logged], Sequence[OperationReply]]:
         """Entries in the order of the log, by partition, then as they came, and the reply to each. Refused ones are
         answered."""
         first_us = max(self._environment.time_ns() // 1000, self._timestamp_us + 1)
@@ -124,7 +124,7 @@ class Producer:
         self.layout, self._codecs = layout, codecs
         return LoggedLayout(layout, records, marks)
 
-    def _are_plain(self, batch: Sequence[Waiting]) -> bool:
+    def _are_plain(self, batch: Sequence[QueuedOperation]) -> bool:
         """Whether all are plain changes of fields that the layout has: such a change is its own entry."""
         read_as, types = _core.read_as_of(batch), self.layout.types
         return read_as is not None and all(each.name in types and types[each.name].has_all(each) for each in read_as)

@@ -22,6 +22,7 @@ Threads: one at a time, any but the writer's; changes are made on the writer's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from hashlib import blake2b
 from typing import Any, BinaryIO, Final
 
@@ -116,11 +117,8 @@ class PartitionImporter:
         does not follow or cannot be read are taken.
         """
         for chunk in _records_of(frames):
-            self._take(chunk)
+            self._operations.run(partial(self._log_and_apply, chunk))
         return self._current.state.imported[self._partition]
-
-    def _take(self, chunk: list[MovedRecord]) -> None:
-        self._operations.run(lambda: self._log_and_apply(chunk))
 
     def _log_and_apply(self, chunk: list[MovedRecord]) -> None:
         """On the writer's thread."""

@@ -63,7 +63,6 @@ UNFIT_ERRORS: Final = (
     ValueError,
     struct.error,
 )
-"""What applying an entry raises where the entry does not fit the code or its document; not what a machine fails by."""
 """Errors of reading an entry, or of what it makes of a document, as opposed to those of the machine."""
 
 _Row = tuple[int, Logged, Valued, bytes]

@@ -12,20 +12,17 @@ Vespa: https://docs.vespa.ai/en/schemas/parent-child.html
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from msgspec import Struct
 from numpy.typing import NDArray
 
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.types import ReferenceType
-from paperwasp.schema.model import Field, ImportedField, Schema
-from paperwasp.storage.attributes import Column, ColumnView
+from paperwasp.storage.attributes import Column
 from paperwasp.storage.attributes.growable import GrowableArray
-from paperwasp.storage.attributes.imported import ImportedView
-from paperwasp.storage.attributes.string import StringColumn, StringView
+from paperwasp.storage.attributes.string import StringColumn
 from paperwasp.storage.documents.gid_map import GID_BYTES, NO_LID, GidMap
 
 if TYPE_CHECKING:
@@ -124,59 +121,6 @@ def _reference_fields(layout: Layout) -> Iterable[tuple[ColumnKey, str]]:
         for field in kind.attributes:
             if isinstance(field.type, ReferenceType):
                 yield (kind.name, field.name), field.type.target
-
-
-# Imported fields
-
-
-class Import(Struct, frozen=True):
-    """One imported field: its own column, that of the reference, and that of the parent."""
-
-    column: ColumnKey
-    reference: ColumnKey
-    parent: ColumnKey
-
-
-def imports_of(schemas: Iterable[Schema]) -> tuple[Import, ...]:
-    """The imported fields of all schemas, those imported from others after them."""
-    found = {
-        (schema.document.name, field.name): _import(schema.document.name, field.name, field.imported)
-        for schema in schemas
-        for field in _imported_fields(schema)
-        if field.imported is not None
-    }
-
-    def generation(each: Import) -> int:
-        count = 0
-        while (parent := found.get(each.parent)) is not None:
-            each, count = parent, count + 1
-        return count
-
-    return tuple(sorted(found.values(), key=generation))
-
-
-def _imported_fields(schema: Schema) -> Iterator[Field]:
-    """Imported fields, and the parts of those."""
-    for field in schema.fields.values():
-        if field.imported is not None:
-            yield field
-            parts = (schema.field_named(f"{field.name}.{path}") for path in field.sub_fields)
-            yield from (part for part in parts if part is not None and part.attribute is not None)
-
-
-def _import(document_type: str, name: str, imported: ImportedField) -> Import:
-    parent = (imported.target_document, imported.target)
-    return Import((document_type, name), (document_type, imported.reference), parent)
-
-
-def add_imported(
-    columns: dict[ColumnKey, ColumnView], imports: Iterable[Import], targets: Mapping[ColumnKey, Lids]
-) -> None:
-    """Adds the views of imported fields to those of the documents' own, where parents have such a column."""
-    for each in imports:
-        reference, parent = columns.get(each.reference), columns.get(each.parent)
-        if isinstance(reference, StringView) and parent is not None and each.reference in targets:
-            columns[each.column] = ImportedView(reference, targets[each.reference], parent)
 
 
 def _gid_of(id_text: str) -> bytes:

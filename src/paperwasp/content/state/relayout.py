@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.content.layouts.codec import DocumentCodec
-from paperwasp.content.layouts.layout import ColumnSource, FieldLayout, Layout, TypeLayout
+from paperwasp.content.layouts.layout import ColumnSource, Layout, TypeLayout
 from paperwasp.content.state.bitmaps import lids_of
 from paperwasp.content.state.node_state import NodeState
 from paperwasp.errors import InternalError
@@ -115,7 +114,9 @@ def _columns_of(
             column = source.field.create_column(paged_in)
             missing.append(source)
         elif known.field.column != source.field.column:
-            column = _copy_column(column, source.field, paged_in)
+            copy = source.field.create_column(paged_in)
+            copy.load(column.freeze()())
+            column = copy
         columns[source.name] = column
     return columns, missing
 
@@ -123,13 +124,6 @@ def _columns_of(
 def _has_new_type(known: ColumnSource, source: ColumnSource) -> bool:
     """Whether the stored documents say other values now. Of a part, also where the whole field reads otherwise."""
     return known.field.type != source.field.type or known.source_type != source.source_type
-
-
-def _copy_column(column: Column, field: FieldLayout, folder: Path) -> Column:
-    """Copies the values of a column into one with the settings of a field."""
-    copy = field.create_column(folder)
-    copy.load(column.freeze()())
-    return copy
 
 
 def _fill(

@@ -51,7 +51,7 @@ class GraphBuilding:
         if unbuilt.graph is not self._begun:
             self._begun, self._begun_s, self._step = unbuilt.graph, begun_s, limits.GRAPH_FIRST_VECTORS
             _LOG.info("Building the graph of %s.%s", *key)
-        if unbuilt.build(_live_rows(view), self._step):
+        if unbuilt.build(_flags(view.live, view.limit), self._step):
             self._operations.run(lambda: self._finish(key, unbuilt.graph))
         elapsed_s = time.monotonic() - begun_s
         self._step = max(1, int(self._step * min(2.0, limits.GRAPH_STEP_SECONDS / max(elapsed_s, 1e-6))))
@@ -76,10 +76,6 @@ def unbuilt_graphs(view: View) -> Iterator[tuple[Key, UnbuiltGraph]]:
     for key, column in view.columns.items():
         if isinstance(column, TensorView) and column.unbuilt is not None:
             yield key, column.unbuilt
-
-
-def _live_rows(view: View) -> NDArray[np.bool_]:
-    return _flags(view.live, view.limit)
 
 
 def _flags(words: NDArray[np.uint64], limit: int) -> NDArray[np.bool_]:

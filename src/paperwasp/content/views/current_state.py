@@ -10,8 +10,8 @@ from weakref import finalize
 from paperwasp.content.layouts.configuration import Configuration
 from paperwasp.content.layouts.layout import Layout
 from paperwasp.content.state.node_state import NodeState
-from paperwasp.content.state.references import Import, imports_of
 from paperwasp.content.state.since_checkpoint import SinceCheckpoint
+from paperwasp.content.views.imported_fields import Import, imports_of
 from paperwasp.content.views.publishing import view_of
 from paperwasp.content.views.reader import Reader
 from paperwasp.errors import Corruption

@@ -12,7 +12,7 @@ from typing import Final
 from paperwasp.content.layouts.configuration import Configuration
 from paperwasp.content.state.bitmaps import open_ended
 from paperwasp.content.state.node_state import NodeState
-from paperwasp.content.state.references import Import, add_imported
+from paperwasp.content.views.imported_fields import Import, add_imported
 from paperwasp.content.views.view import View
 from paperwasp.storage.attributes import ColumnView
 

@@ -47,7 +47,9 @@ def visit(store: DocumentStore, view_of: Callable[[], View], request: VisitReque
     """The next chunk. `view_of` gives what is published now. Errors: InvalidInput, also LanguageError."""
     start, end = span(request)
     if request.token:
-        start = max(start, _after(request.token))
+        if len(request.token) != GID_BYTES:
+            raise InvalidInput(f"a token of {len(request.token)} bytes was never given out")
+        start = max(start, request.token + b"\0")
     if not request.document_types or (end is not None and start >= end):
         return VisitResponse((), None, 1.0)
     before, scan = view_of(), store.scan(start, end, removes=True, in_passing=True)
@@ -167,26 +169,14 @@ def span(request: VisitRequest) -> tuple[bytes, bytes | None]:
     if not 0 <= place < slices:
         raise InvalidInput(f"there is no slice {place} of {slices}")
     start, end = -(-_SPACE * place // slices), -(-_SPACE * (place + 1) // slices)
-    for location in _locations(request):
+    demanded = location_of(_parsed(request.selection)) if request.selection else None
+    for location in filter(None, (request.location, demanded)):
         width = 1 << 8 * (GID_BYTES - len(location))
         first = int.from_bytes(location, "big") * width
         start, end = max(start, first), min(end, first + width)
     if start >= end:
         return b"\xff" * GID_BYTES, b""
     return start.to_bytes(GID_BYTES, "big"), None if end >= _SPACE else end.to_bytes(GID_BYTES, "big")
-
-
-def _locations(request: VisitRequest) -> Iterator[bytes]:
-    if request.location:
-        yield request.location
-    if request.selection and (demanded := location_of(_parsed(request.selection))) is not None:
-        yield demanded
-
-
-def _after(token: bytes) -> bytes:
-    if len(token) != GID_BYTES:
-        raise InvalidInput(f"a token of {len(token)} bytes was never given out")
-    return token + b"\0"
 
 
 def _progress(gid: bytes, request: VisitRequest) -> float:
