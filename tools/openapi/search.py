@@ -14,8 +14,7 @@ from typing import Any, Final
 
 from paperwasp import limits
 from paperwasp.container.search import parameters as table
-from paperwasp.container.search import settings as setters
-from paperwasp.container.search import values
+from paperwasp.container.search import setters, values
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.document.tensor.json_output import FORMS
 from tools.openapi.parts import (

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 from paperwasp import limits
 from paperwasp.admin.monitoring.api import MetricsApi
 from paperwasp.base.env import SYSTEM, Environment
-from paperwasp.container.gate.gate import Accounts, Gate, gate_of
+from paperwasp.container.gate.gate import Gate, gate_of
+from paperwasp.container.gate.keys import Accounts
 from paperwasp.container.metrics import ContainerMetrics
 from paperwasp.container.paths import DOCUMENT_ROOT, is_evaluation, is_search, no_application
 from paperwasp.container.state import Running, StateApi

@@ -33,7 +33,7 @@ from paperwasp.application.package import ApplicationPackage
 from paperwasp.base.env import SYSTEM
 from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp, ReindexedChunk, ServiceLog
 from paperwasp.configserver.app import DeployGuard
-from paperwasp.container.gate.gate import Accounts
+from paperwasp.container.gate.keys import Accounts
 from paperwasp.container.metrics import kind_of
 from paperwasp.content.addresses import address_of
 from paperwasp.coordination.config_store import ConfigStore, FileConfigStore

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.records import replace
+from paperwasp.container.document.continuations import Continuation, fingerprint
 from paperwasp.container.document.v1 import DocumentApi
-from paperwasp.container.document.visit import media_ranges
-from paperwasp.container.document.visit_parameters import Continuation, fingerprint
+from paperwasp.container.document.visit_rendering import media_ranges
 from paperwasp.coordination.messages.documents import ApplyRequest, VisitedDocument, VisitRequest, VisitResponse
 from paperwasp.coordination.messenger import Reply
 from paperwasp.document.operations import Outcome, Refusal

@@ -9,7 +9,8 @@ import orjson
 import pytest
 
 from paperwasp import limits
-from paperwasp.container.document.operation import Call, PlainCall, PlainChanges, read_call
+from paperwasp.container.document.operation import Call, read_call
+from paperwasp.container.document.plain_changes import PlainCall, PlainChanges
 from paperwasp.container.document.request import read_options, read_path
 from paperwasp.container.document.routes import Routes
 from paperwasp.coordination.messages.documents import ApplyRequest

@@ -18,7 +18,7 @@ import orjson
 import pytest
 
 from paperwasp import limits
-from paperwasp.container.document.operation import PlainChanges
+from paperwasp.container.document.plain_changes import PlainChanges
 from paperwasp.coordination import operation_log
 from paperwasp.http.messages import Request
 from paperwasp.http.request_batch import RequestBatch

@@ -16,7 +16,9 @@ from paperwasp.base.env import SYSTEM
 from paperwasp.base.records import replace
 from paperwasp.container.app import ContainerApp, error_response
 from paperwasp.container.gate.filters import RequestFilters
-from paperwasp.container.gate.gate import AccessRules, Accounts, Gate, needed_permission
+from paperwasp.container.gate.gate import Gate
+from paperwasp.container.gate.keys import AccessRules, Accounts
+from paperwasp.container.gate.permissions import needed_permission
 from paperwasp.coordination.messenger import EmbeddedMessenger
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import ClientCertificate, Request, Response

@@ -11,7 +11,7 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.base.records import replace
-from paperwasp.container.search.rendering import _REQUEST
+from paperwasp.container.search.benchmark import _REQUEST
 from paperwasp.http.messages import Request, Response
 from tests.container.search.search_nodes import put
 from tests.container.search.text_peers import Peers, peers

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from paperwasp.container.search.config import indexes_of
+from paperwasp.container.search.word_indexes import indexes_of
 from paperwasp.schema import parse_schemas
 
 ON = "query-command: phrase-segmenting"

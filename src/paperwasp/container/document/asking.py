@@ -27,7 +27,8 @@ from paperwasp.container.document.answer import (
     error_of,
     error_response,
 )
-from paperwasp.container.document.operation import Call, ChangesTogether, PlainCall
+from paperwasp.container.document.operation import Call
+from paperwasp.container.document.plain_changes import ChangesTogether, PlainCall
 from paperwasp.coordination.messages.documents import ApplyRequest, GetResponse
 from paperwasp.core._core import PlainChange, document_answers
 from paperwasp.document.ids import DocumentId

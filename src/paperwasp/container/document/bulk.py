@@ -30,8 +30,10 @@ from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.records import replace
 from paperwasp.container.document.answer import IGNORED_FIELDS, JSON, NO_HEADERS
 from paperwasp.container.document.routes import Routes
-from paperwasp.container.document.visit import VisitEnd, Visitor, answer_visit, end_members
-from paperwasp.container.document.visit_parameters import Parameters, Place, Visit, VisitClusters, read_bulk, read_visit
+from paperwasp.container.document.visit import Visitor, answer_visit
+from paperwasp.container.document.visit_parameters import Parameters, Place, Visit, read_bulk, read_visit
+from paperwasp.container.document.visit_rendering import VisitEnd, end_members
+from paperwasp.container.document.visited_clusters import VisitClusters
 from paperwasp.container.threads import EmbeddingThreads, read_in_turn
 from paperwasp.coordination.messages.documents import ApplyRequest, VisitedDocument
 from paperwasp.coordination.messenger import Messenger, Reply

@@ -34,7 +34,8 @@ from paperwasp.container.document.answer import (
 from paperwasp.container.document.asking import Asking, AskingTogether, Changing, ChangingTogether
 from paperwasp.container.document.bulk import ManyDocuments
 from paperwasp.container.document.decoded import DecodedPuts
-from paperwasp.container.document.operation import METHODS, Call, ChangesTogether, PlainCall, PlainChanges, read_call
+from paperwasp.container.document.operation import METHODS, Call, read_call
+from paperwasp.container.document.plain_changes import ChangesTogether, PlainCall, PlainChanges
 from paperwasp.container.document.queue import DocumentQueue
 from paperwasp.container.document.request import ROOT, read_options, read_path
 from paperwasp.container.document.routes import Routes, Target

@@ -1,41 +1,32 @@
-"""Reads requests about many documents: path, parameters, which clusters they visit, and where they go on."""
+"""Reads a request about many documents: its path, and the parameters of its query string, checked one by one.
+
+A visit reads documents; a bulk operation changes those that it visits. Both say in the same words which documents
+they are about: `Visit`. Parameters are looked at in the order in which Vespa does, so that of several that are wrong
+the same one is reported.
+
+Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html
+"""
 
 from __future__ import annotations
 
-import base64
-import binascii
-import struct
-from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
-from hashlib import blake2b
+from collections.abc import Callable
 from typing import Final, TypeVar
-from zlib import crc32
 
 from msgspec import Struct, structs
 
 from paperwasp import limits
-from paperwasp.application.model import ApplicationModel, ContentCluster
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import replace
+from paperwasp.container.document.continuations import Continuation, fingerprint
 from paperwasp.container.document.request import ROOT, read_field_set, read_trace_level
+from paperwasp.container.document.visited_clusters import VisitCluster, VisitClusters
 from paperwasp.container.search.values import timeout_ms
 from paperwasp.coordination.messages.documents import VisitRequest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.selection import Purpose, check_selection, parse_selection
 from paperwasp.document.tensor.json_output import FORMS
-from paperwasp.document.types import DataType, DocumentType
 from paperwasp.errors import InvalidInput
 from paperwasp.http.messages import Request, decode
-from paperwasp.schema.pending import is_derived
-
-# Reads a request about many documents: its path, and the parameters of its query string, checked one by one.
-#
-# A visit reads documents; a bulk operation changes those that it visits. Both say in the same words which documents
-# they are about: `Visit`. Parameters are looked at in the order in which Vespa does, so that of several that are wrong
-# the same one is reported.
-#
-# Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html
-
 
 _T = TypeVar("_T")
 SPACES: Final = ("default", "global")
@@ -271,147 +262,3 @@ def _tensor_form(parameters: Parameters) -> str:
     """Vespa takes what it does not know for the short form."""
     form = parameters.text("format.tensors")
     return form if form in FORMS else "short"
-
-
-# The content clusters of an application as visits see them: which documents are in which bucket space of which.
-
-
-class VisitCluster(Struct, frozen=True, dict=True):
-    """One content cluster, and where it is served."""
-
-    cluster: ContentCluster
-    address: str
-
-    @property
-    def id(self) -> str:
-        return self.cluster.id
-
-    @cached_property
-    def types(self) -> Mapping[str, DocumentType]:
-        """Its document types by name."""
-        return {name: schema.document for name, schema in self.cluster.schemas.items()}
-
-    @cached_property
-    def derived(self) -> Mapping[str, frozenset[str]]:
-        """Document type → the fields that indexing makes of its documents."""
-        return {
-            name: frozenset(field.name for field in schema.fields.values() if is_derived(field))
-            for name, schema in self.cluster.schemas.items()
-        }
-
-    @cached_property
-    def imported(self) -> Mapping[str, Mapping[str, DataType]]:
-        """Document type → imported field → its type."""
-        return {
-            name: {field.name: field.type for field in schema.fields.values() if field.imported is not None}
-            for name, schema in self.cluster.schemas.items()
-        }
-
-    @cached_property
-    def _global_types(self) -> frozenset[str]:
-        return frozenset(document.type for document in self.cluster.declared.documents if document.is_global)
-
-    def types_in(self, space: str) -> tuple[str, ...]:
-        """The document types in a bucket space: "global", or "default" for all others."""
-        return tuple(name for name in self.types if (name in self._global_types) == (space == "global"))
-
-    def types_of(self, document_type: str) -> tuple[str, ...]:
-        """A document type and those that inherit it, as a selection by type takes them, in its bucket space.
-
-        Errors: InvalidInput where the cluster does not have it.
-        """
-        if document_type not in self.types:
-            raise InvalidInput(
-                f"There is no document type '{document_type}' in cluster '{self.id}', only {_list_names(self.types)}"
-            )
-        space = "global" if document_type in self._global_types else "default"
-        return tuple(name for name in self.types_in(space) if self._is_a(name, document_type))
-
-    def _is_a(self, name: str, ancestor: str) -> bool:
-        """A type that is not in the cluster cannot be followed further: nothing of it is here."""
-        if name == ancestor:
-            return True
-        known = self.types.get(name)
-        return known is not None and any(self._is_a(parent, ancestor) for parent in known.inherits)
-
-
-class VisitClusters:
-    """All content clusters of an application. Immutable."""
-
-    def __init__(self, model: ApplicationModel, address_of: Callable[[str], str]) -> None:
-        clusters = (VisitCluster(cluster, address_of(cluster.id)) for cluster in model.content_clusters)
-        self._clusters = {cluster.id: cluster for cluster in clusters}
-
-    def cluster(self, name: str | None, document_type: str | None = None) -> VisitCluster:
-        """The cluster of that name; without a name, the only one (that has the document type).
-
-        Errors: InvalidInput, in the words that `vespa visit` looks for.
-        """
-        if not self._clusters:
-            raise InvalidInput("Your Vespa deployment has no content clusters, so the document API is not enabled")
-        if name is None:
-            return self._only(document_type)
-        if name not in self._clusters:
-            known = _list_names(self._clusters)
-            raise InvalidInput(f"Your Vespa deployment has no content cluster '{name}', only {known}")
-        return self._clusters[name]
-
-    def _only(self, document_type: str | None) -> VisitCluster:
-        having = [found for found in self if document_type in found.types] if document_type else []
-        candidates = having or list(self)
-        if len(candidates) > 1:
-            names = _list_names(found.id for found in candidates)
-            raise InvalidInput(f"Please specify one of the content clusters in your Vespa deployment: {names}")
-        return candidates[0]
-
-    def __iter__(self) -> Iterator[VisitCluster]:
-        return iter(self._clusters.values())
-
-
-def _list_names(names: Iterator[str] | Mapping[str, object]) -> str:
-    return ", ".join(f"'{name}'" for name in names)
-
-
-# Continuations: where a visit is to go on, as text that needs no encoding in an address.
-#
-# A continuation holds the token of the content node, the time that `now()` is in the visit, and a fingerprint of what
-# is visited: with it, a continuation cannot go on with another visit, whose documents it would skip.
-
-
-_VERSION: Final = 1
-_HEAD: Final = struct.Struct(">BQ4sB")
-"""Version, time in µs, fingerprint, bytes of the node's token, which follows; then the checksum."""
-_CHECKSUM: Final = struct.Struct(">I")
-_MOST_CHARACTERS: Final = 256
-
-
-class Continuation(Struct, frozen=True):
-    """A place in a visit. `token` is the content node's; empty: the start."""
-
-    now_us: int
-    fingerprint: bytes
-    token: bytes = b""
-
-    def __str__(self) -> str:
-        body = _HEAD.pack(_VERSION, self.now_us, self.fingerprint, len(self.token)) + self.token
-        return base64.b32encode(body + _CHECKSUM.pack(crc32(body))).decode().rstrip("=")
-
-    @classmethod
-    def parse(cls, text: str) -> Continuation:
-        """Errors: InvalidInput for text that no visit gave."""
-        try:
-            if len(text) > _MOST_CHARACTERS:
-                raise ValueError
-            data = base64.b32decode(text + "=" * (-len(text) % 8))
-            version, now_us, fingerprint, length = _HEAD.unpack_from(data)
-            end = _HEAD.size + length
-            if version != _VERSION or data[end:] != _CHECKSUM.pack(crc32(data[:end])):
-                raise ValueError
-        except (ValueError, binascii.Error, struct.error):
-            raise InvalidInput(f"Failed parsing '{text[:_MOST_CHARACTERS]}': no visit gave this continuation") from None
-        return cls(now_us, fingerprint, data[_HEAD.size : end])
-
-
-def fingerprint(*parts: object) -> bytes:
-    """A hash of what is visited: four bytes."""
-    return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=4).digest()

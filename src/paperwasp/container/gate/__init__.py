@@ -1,5 +1,7 @@
 """Who may ask a container what.
 
-gate          the permission that a request needs, and whether whoever sends it has it, before it reaches its interface
-filters       what the application's own classes say to a request
+gate          lets a request pass to its interface, or answers it
+permissions   the permission that a request needs
+keys          decides whether the sender has it
+filters       asks the application's own classes
 """

@@ -16,13 +16,15 @@ from msgspec import Struct
 
 from paperwasp.base.records import replace
 from paperwasp.container.search.config import NO_QUERY_LIMITS, QueryLimits
+from paperwasp.container.search.embedding import Embedding
 from paperwasp.container.search.global_ranking import GlobalRanking
 from paperwasp.container.search.grouping import PreparedGrouping
-from paperwasp.container.search.inputs import Embedding, InputTypes
+from paperwasp.container.search.inputs import InputTypes
 from paperwasp.container.search.paging import After, read_after
 from paperwasp.container.search.rewrites import AddTerms, Context, Failing, Rewrite
 from paperwasp.container.search.rules import RuledTree
-from paperwasp.container.search.settings import RequestValues, SearchParameters, Setter
+from paperwasp.container.search.setters import Setter
+from paperwasp.container.search.settings import RequestValues, SearchParameters
 from paperwasp.container.search.tree import TreeTemplate, language_of
 from paperwasp.container.search.values import Now
 from paperwasp.errors import IllegalQuery, PaperwaspError

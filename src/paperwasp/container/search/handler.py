@@ -24,6 +24,7 @@ from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.yielding import yielding_to_requests
 from paperwasp.container.search.answer_cache import AnswerCache, CachedAnswer, Key, key_of, sets_aside
+from paperwasp.container.search.benchmark import is_benchmark, measured_pairs, measured_response
 from paperwasp.container.search.binding import ReadyQuery
 from paperwasp.container.search.collapse import Entry, batches, collapsed
 from paperwasp.container.search.config import ClusterConfig, SearchConfig
@@ -40,15 +41,7 @@ from paperwasp.container.search.merge import (
 from paperwasp.container.search.parameters import check_window, read_parameters
 from paperwasp.container.search.prepare import prepare_and_bind, prepare_query
 from paperwasp.container.search.prepared_cache import CachedQuery, PreparedCache
-from paperwasp.container.search.rendering import (
-    SearchError,
-    SearchResult,
-    accepted_format,
-    is_benchmark,
-    measured_pairs,
-    measured_response,
-    respond,
-)
+from paperwasp.container.search.rendering import SearchError, SearchResult, accepted_format, respond
 from paperwasp.container.search.request import parameter_pairs, plain_format
 from paperwasp.container.search.rules import rule_base_of
 from paperwasp.container.search.settings import SearchParameters

@@ -25,10 +25,11 @@ from paperwasp.admin.monitoring.requests import SearchFacts
 from paperwasp.application.query_profiles import REFERENCE
 from paperwasp.base.records import replace
 from paperwasp.container.search.answer_cache import Key, key_of, sets_aside
+from paperwasp.container.search.benchmark import is_benchmark
 from paperwasp.container.search.binding import PreparedQuery
 from paperwasp.container.search.config import NO_QUERY_LIMITS
 from paperwasp.container.search.parameters import check_window
-from paperwasp.container.search.rendering import JSON_TYPE, Coverage, hits_json, is_benchmark
+from paperwasp.container.search.rendering import JSON_TYPE, Coverage, hits_json
 from paperwasp.container.search.request import JSON_TYPES
 from paperwasp.container.search.settings import RequestValues
 from paperwasp.container.search.shapes import Form, Pairs, Shape

@@ -14,10 +14,8 @@ from typing import Final
 from paperwasp.application.query_profiles import NO_QUERY_PROFILES, QueryProfiles, ResolvedProfile
 from paperwasp.application.services_config import EXPRESSIONS
 from paperwasp.container.search import values
-from paperwasp.container.search.settings import (
+from paperwasp.container.search.setters import (
     Convert,
-    RequestValues,
-    SearchParameters,
     Setter,
     checks,
     depth,
@@ -31,6 +29,7 @@ from paperwasp.container.search.settings import (
     rank_property,
     to,
 )
+from paperwasp.container.search.settings import RequestValues, SearchParameters
 from paperwasp.container.search.values import check_format
 from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError
 from paperwasp.query_languages.yql import query_type

@@ -27,7 +27,8 @@ from paperwasp.container.search.rewrites import (
     choose_terms,
 )
 from paperwasp.container.search.rules import RuledTree, rule_base_of, ruled
-from paperwasp.container.search.settings import RequestValues, SearchParameters, Setter
+from paperwasp.container.search.setters import Setter
+from paperwasp.container.search.settings import RequestValues, SearchParameters
 from paperwasp.container.search.sorting import check_features, completed, in_any_case, keys_of_yql, read_sorting, sorts
 from paperwasp.container.search.tree import read_statement, said_language, tree_template
 from paperwasp.container.search.values import LIST_FEATURES_TIMEOUT_MS

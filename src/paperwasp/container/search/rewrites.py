@@ -18,8 +18,9 @@ from msgspec import Struct
 
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import replace
-from paperwasp.container.search.added_terms import Location, added_terms, read_location, read_position
+from paperwasp.container.search.added_terms import added_terms
 from paperwasp.container.search.config import SearchConfig, Target
+from paperwasp.container.search.locations import Location, read_location, read_position
 from paperwasp.container.search.settings import RequestValues, SearchParameters
 from paperwasp.document.types import STRING, NumericType
 from paperwasp.errors import IllegalQuery, InvalidQuery, PaperwaspError

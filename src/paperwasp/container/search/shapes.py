@@ -18,7 +18,8 @@ from paperwasp import limits
 from paperwasp.application.query_profiles import NO_QUERY_PROFILES, REFERENCE, QueryProfiles
 from paperwasp.base.cache import Cache
 from paperwasp.container.search.parameters import full_name, value_setter
-from paperwasp.container.search.settings import RequestValues, Setter
+from paperwasp.container.search.setters import Setter
+from paperwasp.container.search.settings import RequestValues
 from paperwasp.query_languages.yql.lifting import Outline, outline_of, value_of
 
 Pairs = Sequence[tuple[str, str]]

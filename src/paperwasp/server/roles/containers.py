@@ -24,7 +24,7 @@ from paperwasp import limits
 from paperwasp.application.client_rules import client_rules, tls_settings
 from paperwasp.application.model import ApplicationModel
 from paperwasp.container.app import ContainerApp
-from paperwasp.container.gate.gate import Accounts
+from paperwasp.container.gate.keys import Accounts
 from paperwasp.container.paths import no_application
 from paperwasp.container.state import Running
 from paperwasp.coordination.messenger import Messenger
