@@ -29,8 +29,7 @@ from paperwasp.http.messages import Request, Response
 from paperwasp.server.roles.applications import Applications, Change
 from paperwasp.server.roles.containers import ContainerChange
 from paperwasp.server.roles.follower import Follower
-from tests.exchanges import answered
-from tests.responses import whole
+from tests.exchanges import answered, whole
 
 CLOCK = Environment(time_ns=lambda: 1_763_633_000_123_000_000, monotonic_ns=lambda: 0)
 

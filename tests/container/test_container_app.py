@@ -20,8 +20,7 @@ from paperwasp.coordination.messenger import EmbeddedMessenger
 from paperwasp.errors import InvalidInput, TooLarge
 from paperwasp.http.messages import Request, Response
 from paperwasp.http.pretty_json import pretty_json
-from tests.exchanges import answered
-from tests.responses import whole
+from tests.exchanges import answered, whole
 
 DOCUMENT = "/document/v1/ns/music/docid/1"
 BOTH = Container("default", search=True, document_api=True)

@@ -26,8 +26,7 @@ from paperwasp.coordination.messages.documents import StatusResponse
 from paperwasp.coordination.messenger import EmbeddedMessenger
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import Request, Response
-from tests.exchanges import answered
-from tests.responses import whole
+from tests.exchanges import answered, whole
 
 _ANSWERED = {
     "httpMethod": "GET",

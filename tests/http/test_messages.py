@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from paperwasp.errors import InvalidInput
 from paperwasp.http.messages import Request, Response, decode, decode_form, json_response, path_segments
 from paperwasp.http.routing import Handler, Router
-from tests.responses import whole
+from tests.exchanges import whole
 
 
 @pytest.mark.parametrize(

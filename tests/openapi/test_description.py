@@ -27,7 +27,7 @@ from paperwasp.http.routing import Router
 from tests.configserver import test_deploy_scripts as deploy_scripts
 from tests.configserver.deploy_fixtures import Service, ask, config_app, config_server
 from tests.container.document.clusters import cluster, running
-from tests.responses import whole
+from tests.exchanges import whole
 from tools.openapi.described import described
 from tools.openapi.description import descriptions, written
 

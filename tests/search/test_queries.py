@@ -1,3 +1,5 @@
+"""The flat names of queries in tests: every field of a query has one."""
+
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass

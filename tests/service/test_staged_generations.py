@@ -29,7 +29,7 @@ from paperwasp.server.roles.containers import Containers
 from paperwasp.server.roles.content_clusters import ContentClusters
 from tests.chance import SEED
 from tests.configserver.deploy_fixtures import build
-from tests.responses import whole
+from tests.exchanges import whole
 
 DEFAULT: Final = ApplicationId()
 ROUNDS: Final = 60

@@ -16,7 +16,7 @@ from paperwasp.errors import Overload
 from paperwasp.server.process import open_file_log
 from paperwasp.server.roles.content_cluster import RunningCluster, _Waiting
 from tests.content.nodes import doc_id, put
-from tests.service.test_query_threads import cluster
+from tests.server.roles.test_query_threads import cluster
 
 
 class Restarting(EmbeddedMessenger):

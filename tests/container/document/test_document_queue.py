@@ -31,7 +31,7 @@ from paperwasp.document.operations import Outcome, Refusal, Remove
 from paperwasp.errors import NoSpace, Overload, Timeout
 from paperwasp.http.messages import Request
 from tests.container.document.document_scripts import SCRIPTS, model_of
-from tests.responses import whole
+from tests.exchanges import whole
 from tests.service.in_process import active, deployed_service
 from tests.service.music import FILES
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from paperwasp.text.linguistics.versions import versions
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def test_checkpoints_name_the_version_of_the_stemmer_that_the_build_asks_for() -> None:
