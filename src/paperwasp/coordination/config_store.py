@@ -201,13 +201,16 @@ class FileConfigStore:
         while self._changes and self._telling.acquire(blocking=False):
             try:
                 while self._changes:
-                    key, entry = self._changes.popleft()
-                    with self._lock:
-                        watchers = [watcher for prefix, watcher in self._watchers.values() if key.startswith(prefix)]
-                    for watcher in watchers:
-                        watcher(key, entry)
+                    self._tell_one(*self._changes.popleft())
             finally:
                 self._telling.release()
+
+    def _tell_one(self, key: str, entry: Entry | None) -> None:
+        """Call the watchers of a key. A store that tells late, twice or not at all replaces this."""
+        with self._lock:
+            watchers = [watcher for prefix, watcher in self._watchers.values() if key.startswith(prefix)]
+        for watcher in watchers:
+            watcher(key, entry)
 
     # Blobs
 
