@@ -79,7 +79,7 @@ def create_column(
 
 
 def looks_unset(data_type: DataType, value: Value | None) -> bool:
-    """Whether a column of this type keeps the value as it keeps none, as in Vespa: so only documents know it."""
+    """Tell whether a column of this type keeps the value as it keeps none, as in Vespa: so only documents know it."""
     return unset_check(data_type)(value)
 
 

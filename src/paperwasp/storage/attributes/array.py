@@ -37,9 +37,6 @@ from paperwasp.storage.attributes.rows import LONGEST_ROW, RowColumn, Rows, RowS
 from paperwasp.storage.attributes.string import checked_codes, string_tokens, strings_like, strings_wanted, used_codes
 from paperwasp.storage.attributes.wanted import NOTHING, InRange, Tokens, Wanted
 
-# Arrays of numbers or strings by lid: rows of elements (`attributes.rows`). An empty array is the same as unset.
-
-
 _SAMPLE_ROWS: Final = 1024
 _FEW_ELEMENTS: Final = 16
 """Where fewer than 1 in _FEW_ELEMENTS elements are needed, these are copied, and the others are not read."""
@@ -270,13 +267,11 @@ class ArrayColumn(RowColumn):
 
 
 def lengths_of(values: Sequence[Sequence[Value] | dict[Value, int]]) -> NDArray[np.uint64]:
-    """How many elements each value has."""
+    """Count the elements of each value."""
     return np.fromiter(map(len, values), np.uint64, len(values))
 
 
-# Weighted sets by lid: rows of keys, and beside each key its weight. An empty set is the same as unset.
-#
-# Terms and ranges match any key, as in Vespa.
+# Weighted sets
 
 
 class WeightedSetView(ArrayView):

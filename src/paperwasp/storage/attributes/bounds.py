@@ -1,4 +1,4 @@
-"""From what a query says to the closed range of a column's own type.
+"""The closed range of a column's own type, of the numbers, ranges and words of a query.
 
 Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#range and numeric terms
 """
@@ -25,7 +25,7 @@ class Bounds(NamedTuple):
 
 
 def number_of(text: str) -> Number | None:
-    """The number a query term stands for, or None."""
+    """Return the number that a query term stands for, or None."""
     if _WHOLE.fullmatch(text):
         return int(text) if len(text) <= _MOST_DIGITS else float(text)
     if _DECIMAL.fullmatch(text):
@@ -53,7 +53,7 @@ def bounds_of(
     *,
     skip_unset: bool = True,
 ) -> Bounds | None:
-    """The closed range, or None when no value can be in it. Open ends are None.
+    """Return the closed range, or None when no value can be in it. Open ends are None.
 
     `skip_unset` leaves out the integer that stands for "no value", as Vespa does for single values. A single number is
     rounded, half away from zero, in a column of integers; the ends of a range are not.
@@ -114,10 +114,7 @@ def _to_float(number: Number) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-# Words that a numeric attribute reads as numbers and ranges: `7`, `<7`, `>7`, `[1;7]`, `<1;7>`, `[1;]`, `[1;7;-9]`.
-#
-# Vespa: https://docs.vespa.ai/en/reference/querying/simple-query-language.html; a word of YQL may be one too
-
+# Words that are numbers or ranges
 
 _PARTS: Final = 3
 _HIT_LIMIT: Final = compile_later(r"[+-]?[0-9]{1,10}")
@@ -135,7 +132,10 @@ class NumberTerm(NamedTuple):
 
 
 def number_term(word: str) -> NumberTerm | None:
-    """Parses a word that is a number or a range of numbers; None for other words."""
+    """Read a word that is a number or a range: `7`, `<7`, `>7`, `[1;7]`, `<1;7>`, `[1;]`, `[1;7;-9]`; None: it is none.
+
+    Vespa: https://docs.vespa.ai/en/reference/querying/simple-query-language.html; a word of YQL may be one too
+    """
     if len(word) >= 3 and word[0] in "[<" and word[-1] in "]>":
         return _full(word)
     if len(word) >= 2 and word[0] in "<>":

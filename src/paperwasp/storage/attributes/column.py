@@ -57,10 +57,10 @@ class ColumnView(ABC):
 
     limit: int
     is_array: bool = False
-    """Whether a row has any number of values: arrays, weighted sets."""
+    """True where a row has any number of values: arrays, weighted sets."""
     is_string: bool = False
     is_searched: bool = True
-    """Whether terms and ranges are matched against the values."""
+    """True where terms and ranges are matched against the values."""
 
     @abstractmethod
     def in_range(
@@ -214,7 +214,7 @@ class Column(ABC):
 
 
 def are_many_spare(strings: int, used: int) -> bool:
-    """Whether a column of rows is to go on at once without the spare ones of its strings."""
+    """Tell whether a column of rows is to go on at once without the spare ones of its strings."""
     is_quick = used <= limits.STRINGS_KEPT_AT_ONCE
     return is_quick and strings - 1 - used >= max(limits.SPARE_STRINGS_LEAST, used // 2)
 
@@ -226,7 +226,7 @@ def spare_of(strings: int, used: int) -> int:
 
 
 def single_elements(values: NDArray[Any], wanted: Wanted) -> Elements:
-    """Those of single values that are wanted."""
+    """Keep the single values that are wanted."""
     found = wanted.among(values)
     count = int(np.count_nonzero(found))
     return Elements(found.astype(np.int64), np.zeros(count, np.int64), np.ones(count, np.int32), values[found])
@@ -262,13 +262,11 @@ def as_list(values: Value | Sequence[Value]) -> list[Value]:
     return list(values) if isinstance(values, list | tuple | set | frozenset) else [values]
 
 
-# Values that terms and ranges are not matched against, and that are no numbers: what a view answers of such a column.
-#
-# Tensors, raw, positions. Each has (or will have) operators and rank features of its own, which read its view directly.
-
-
 class OpaqueView(ColumnView):
-    """A view of values that are only shown."""
+    """A view of values against which no terms and ranges are matched, and that are no numbers: tensors, raw, positions.
+
+    Operators and rank features of their own read their views directly.
+    """
 
     __slots__ = ()
 

@@ -156,25 +156,25 @@ def freeze_strings(strings: Sequence[str]) -> Mapping[str, NDArray[Any]]:
     return {"strings": np.frombuffer(b"".join(encoded), np.uint8), "string_ends": ends}
 
 
-# All strings of a dictionary as one text, for what looks through them: made when a pattern is first searched for.
-#
-# The text begins with `SEPARATOR`, and each string is followed by one. Its middle byte is in no UTF-8, so that no part
-# of a pattern matches it. Unless the column is cased, the strings are in lower case.
-
+# Strings as one text
 
 SEPARATOR: Final = b"\n\xff\n"
+"""Begins a text, and ends each string. Its middle byte is in no UTF-8, so that no part of a pattern matches it."""
 BETWEEN_CLOCKS: Final = 10_000
 """Strings that are added before one looks at the clock."""
 
 
 class ScannedText(NamedTuple):
-    """The strings of codes 0..len(ends) - 1."""
+    """The strings of codes 0..len(ends) - 1 as one text, in which patterns are searched.
+
+    Unless the column is cased, the strings are in lower case.
+    """
 
     content: NDArray[np.uint8]
     ends: NDArray[np.uint64]
     """Where each string ends in `content`; the next begins a separator later."""
     has_lines: NDArray[np.bool_]
-    """Whether a string has several lines."""
+    """True for a string of several lines."""
     cased: bool
 
     @property
@@ -184,14 +184,14 @@ class ScannedText(NamedTuple):
         return starts
 
     def part(self, first: int, end: int) -> ScannedText:
-        """The strings of codes `first`..`end` - 1, numbered from 0."""
+        """Return the strings of codes `first`..`end` - 1, numbered from 0."""
         start = int(self.ends[first - 1]) if first else 0
         ends = self.ends[first:end] - np.uint64(start)
         content = self.content[start : start + int(ends[-1]) + len(SEPARATOR)]
         return ScannedText(content, ends, self.has_lines[first:end], self.cased)
 
     def one(self, code: int) -> bytes:
-        """One string."""
+        """Return one string."""
         start = int(self.ends[code - 1]) if code else 0
         return self.content[start + len(SEPARATOR) : int(self.ends[code])].tobytes()
 

@@ -1,4 +1,8 @@
-"""The reads by ranking of columns with many values: numbers, weights, positions, and tensors of many lids."""
+"""The reads of columns by ranking: numbers of arrays, weights of sets, positions, tensors, and elements as labels.
+
+Columns that are imported are read through their references. Strings are numbers in a batch of tensors, and are looked
+up once for a query: `CodeTable`.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +28,12 @@ from paperwasp.storage.attributes.rows import places_of, split
 from paperwasp.storage.attributes.string import StringView
 from paperwasp.storage.attributes.tensor import NO_LABEL, TensorView, cells_at
 
-# The reads by ranking of columns with many values: the numbers of arrays, the weights of sets, positions.
-#
-# Columns that are imported are read through their references.
-
-
 Counts = NDArray[np.int64]
-"""How many values each lid has; the values of all stand one lid after another."""
+"""The number of values of each lid; the values of all stand one lid after another."""
 
 
 def numbers_in(column: ColumnView, lids: Lids) -> tuple[Counts, NDArray[np.float64]]:
-    """The elements of arrays of numbers; of any other column none."""
+    """Read the elements of arrays of numbers; any other column has none."""
     inner, rows, counts, is_there = own_rows(column, lids)
     if not isinstance(inner, ArrayView) or inner.dictionary is not None:
         return counts, np.zeros(0)
@@ -44,11 +43,12 @@ def numbers_in(column: ColumnView, lids: Lids) -> tuple[Counts, NDArray[np.float
 
 
 def sums_by_key(column: ColumnView, lids: Lids, weights: Mapping[Value, float]) -> NDArray[np.float64]:
-    """For each set the sum of the products of the weights of its keys and theirs here."""
+    """For each set, sum the products of the weights of its keys and those given."""
     inner, rows, counts, is_there = own_rows(column, lids)
     if not isinstance(inner, ArrayView) or not weights:
         return np.zeros(len(lids))
-    known = {_number_of(inner, key): weight for key, weight in weights.items()}
+    codes = inner.dictionary
+    known = {key if codes is None else codes.find(key): weight for key, weight in weights.items()}
     known.pop(None, None)
     keys = np.array(sorted(known), np.int64)  # type: ignore[type-var]
     if not len(keys):
@@ -63,13 +63,8 @@ def sums_by_key(column: ColumnView, lids: Lids, weights: Mapping[Value, float]) 
     return sums_of(counts, products)
 
 
-def _number_of(view: ArrayView, key: Value) -> int | None:
-    """The number that stands for a key in a column: a code, or the number itself; None: no code."""
-    return view.dictionary.find(key) if view.dictionary is not None else key
-
-
 def weights_of(column: ColumnView, lids: Lids) -> NDArray[np.float64]:
-    """The sum of all weights of each set."""
+    """Sum the weights of each set."""
     inner, rows, counts, is_there = own_rows(column, lids)
     if not isinstance(inner, ArrayView) or not len(inner.key_weights):
         return np.zeros(len(lids))
@@ -79,7 +74,7 @@ def weights_of(column: ColumnView, lids: Lids) -> NDArray[np.float64]:
 
 
 def positions_in(column: ColumnView, lids: Lids) -> tuple[Counts, NDArray[np.int32]]:
-    """The positions, (n, 2) of x and y in millionths of degrees."""
+    """Read the positions, (n, 2) of x and y in millionths of degrees."""
     inner, rows, counts, is_there = own_rows(column, lids)
     assert isinstance(inner, PositionView)
     numbers, lengths = numbers_of(inner, rows)
@@ -88,7 +83,7 @@ def positions_in(column: ColumnView, lids: Lids) -> tuple[Counts, NDArray[np.int
 
 
 def subspace_labels(column: ColumnView, lids: Lids, subspaces: NDArray[np.uint32]) -> list[tuple[str, ...]]:
-    """The labels of the subspace with a number in the tensor of each lid, all of which have it."""
+    """Read the labels of the subspace with a number in the tensor of each lid, all of which have it."""
     inner, rows, _, _ = own_rows(column, lids)
     assert isinstance(inner, TensorView) and len(rows) == len(lids)
     starts = (inner.rows[rows] >> np.uint64(24)).astype(np.int64)
@@ -98,19 +93,19 @@ def subspace_labels(column: ColumnView, lids: Lids, subspaces: NDArray[np.uint32
 
 
 def numbers_within(counts: Counts) -> NDArray[np.int64]:
-    """The number, from 0, of each value among those of its lid."""
+    """Return the number, from 0, of each value among those of its lid."""
     numbers: NDArray[np.int64] = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
     return numbers
 
 
 def sums_of(counts: Counts, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The sum of the values of each lid."""
+    """Sum the values of each lid."""
     owners = np.repeat(np.arange(len(counts)), counts)
     return np.bincount(owners, values, len(counts)).astype(np.float64)
 
 
 def own_rows(column: ColumnView, lids: Lids) -> tuple[ColumnView, Lids, Counts, NDArray[np.bool_]]:
-    """The column that has the values, the rows of lids in it, a count of 0 for each lid, and whether it has a row."""
+    """Return the column of the values, the rows of lids in it, a count of 0 for each lid, and whether it has a row."""
     is_there = np.ones(len(lids), np.bool_)
     while isinstance(column, ImportedView):
         parents, found = column.parents(lids)
@@ -119,10 +114,7 @@ def own_rows(column: ColumnView, lids: Lids) -> tuple[ColumnView, Lids, Counts, 
     return column, lids, np.zeros(len(is_there), np.int64), is_there
 
 
-# The reads of columns by ranking with tensors: tensors of many lids at once, and elements as labels.
-#
-# Strings are numbers in a batch of tensors, and are looked up once for a query: `CodeTable`.
-
+# Tensors, and elements as their labels
 
 _UNKNOWN: Final = np.iinfo(np.int64).min
 
@@ -157,16 +149,19 @@ class CodeTable:
         return numbers
 
     def of_texts(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """The numbers of strings that are in no dictionary."""
+        """Return the numbers of strings that are in no dictionary."""
         numbers: NDArray[np.int64] = self._numbers_of(texts)
         return numbers
 
 
 def tensors_in(column: ColumnView, lids: Lids, type_: TensorType, table: CodeTable) -> TensorBatch:
-    """The tensor of each lid. Where there is none: without subspaces, or of cells that are 0."""
+    """Read the tensor of each lid. Where there is none: without subspaces, or of cells that are 0."""
     inner, rows, counts, is_there = own_rows(column, lids)
     if not isinstance(inner, TensorView):
-        return _nothing(type_, len(lids))
+        rows_of_none = 0 if type_.mapped else len(lids)
+        none = np.zeros((rows_of_none, *type_.shape), DTYPES[type_.cell_type])
+        starts = np.zeros(len(lids) + 1, np.int64) if type_.mapped else np.arange(len(lids) + 1)
+        return TensorBatch(type_, starts, np.zeros((rows_of_none, len(type_.mapped)), np.int64), none)
     if not type_.mapped:
         starts, lengths = split(inner.rows[rows])
         is_set = lengths > 0
@@ -189,7 +184,7 @@ def tensors_in(column: ColumnView, lids: Lids, type_: TensorType, table: CodeTab
 
 
 def kept_tensors(column: ColumnView, lids: Lids, type_: TensorType) -> KeptTensors:
-    """Where the tensor of each lid stands; without subspaces where there is none."""
+    """Find where the tensor of each lid stands; without subspaces where there is none."""
     inner, rows, counts, is_there = own_rows(column, lids)
     if not isinstance(inner, TensorView):
         none = np.zeros((0, *type_.shape), DTYPES[type_.cell_type])
@@ -206,7 +201,7 @@ def kept_tensors(column: ColumnView, lids: Lids, type_: TensorType) -> KeptTenso
 
 
 def stored_tensors(column: ColumnView, type_: TensorType) -> StoredTensors | None:
-    """Where the tensors of all lids stand; None where they have mapped dimensions, or are those of other documents."""
+    """Find where the tensors of all lids stand; None for mapped dimensions, or tensors of other documents."""
     if not isinstance(column, TensorView) or type_.mapped:
         return None
     return StoredTensors(type_, column.cells, column.rows)
@@ -217,13 +212,6 @@ def _run(rows: NDArray[np.int64] | Lids) -> NDArray[np.int64] | Lids | slice:
     if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all():
         return slice(int(rows[0]), int(rows[-1]) + 1)
     return rows
-
-
-def _nothing(type_: TensorType, hits: int) -> TensorBatch:
-    rows = 0 if type_.mapped else hits
-    starts = np.zeros(hits + 1, np.int64) if type_.mapped else np.arange(hits + 1)
-    cells = np.zeros((rows, *type_.shape), DTYPES[type_.cell_type])
-    return TensorBatch(type_, starts, np.zeros((rows, len(type_.mapped)), np.int64), cells)
 
 
 class Labelled(NamedTuple):
@@ -261,7 +249,7 @@ def labelled(column: ColumnView, lids: Lids, table: CodeTable) -> Labelled:
 
 
 def _whole(values: NDArray[Any], table: CodeTable) -> NDArray[np.int64]:
-    """Whole numbers as labels: those that are negative have to be looked up."""
+    """Return whole numbers as labels: those that are negative have to be looked up."""
     numbers = values.astype(np.int64)
     is_negative = numbers < 0
     if is_negative.any():
@@ -271,7 +259,7 @@ def _whole(values: NDArray[Any], table: CodeTable) -> NDArray[np.int64]:
 
 
 def text_numbers(column: ColumnView, lids: Lids, element: int, table: CodeTable) -> NDArray[np.float64]:
-    """A string as a number: of a single value, or of the element with this number; 0 where there is none.
+    """Read a string as a number: of a single value, or of the element with this number; 0 where there is none.
 
     The table has the bits of these numbers.
     """

@@ -207,7 +207,7 @@ class Reserved:
         self.memory = mmap.mmap(self._file, size_bytes, flags=mmap.MAP_SHARED)
 
     def allow(self, size_bytes: int) -> None:
-        """Makes sure that this number of bytes can be written. Errors: NoSpace."""
+        """Make sure that this number of bytes can be written. Errors: NoSpace."""
         if size_bytes <= self._allowed_bytes or self._file is None:
             return
         step = max(_STEP_BYTES, self._allowed_bytes // 8, size_bytes - self._allowed_bytes)

@@ -63,7 +63,9 @@ class ImportedView(ColumnView):
         return self.children_of(self.parent.bitmap(wanted), limit)
 
     def estimate(self, wanted: Wanted) -> int:
-        return self._estimate(self.parent.estimate(wanted))
+        found = int(np.count_nonzero(self.targets != NO_LID))
+        children = self.parent.estimate(wanted) * self.limit  # as many for each parent as they have on average
+        return min(self.limit, children // found) if found else 0
 
     def elements(self, lids: Lids, wanted: Wanted) -> Elements:
         parents, is_there = self.parents(lids)
@@ -154,8 +156,3 @@ class ImportedView(ColumnView):
             table[codes] = parents[lids >> 6] >> (lids & 63).astype(np.uint64) & np.uint64(1)
             _core.member_bitmap(self.reference.values[:limit], table, bitmap)
         return bitmap
-
-    def _estimate(self, parents: int) -> int:
-        """As many children for each parent as they have on average."""
-        found = int(np.count_nonzero(self.targets != NO_LID))
-        return min(self.limit, parents * self.limit // found) if found else 0

@@ -232,7 +232,7 @@ def number_in(value: Value, data_type: NumericType) -> Number | None:
 def numbers_wanted(
     values: Value | Sequence[Value], data_type: NumericType, dtype: np.dtype[Any], *, skip_unset: bool = True
 ) -> Wanted:
-    """Those of some values that are numbers of this type, in a column of `dtype`."""
+    """Keep the values that are numbers of this type, in a column of `dtype`."""
     listed = as_list(values)
     if len(listed) > 1 and data_type.low is not None and all(type(value) is int for value in listed):
         return wanted_numbers(_integers(listed, data_type, dtype, skip_unset))
@@ -247,7 +247,7 @@ def numbers_wanted(
 def number_tokens(
     tokens: Sequence[tuple[Value, int]], data_type: NumericType, dtype: np.dtype[Any], *, skip_unset: bool = True
 ) -> Tokens:
-    """Those of some weighted tokens that are numbers of this type, in a column of `dtype`."""
+    """Keep the weighted tokens that are numbers of this type, in a column of `dtype`."""
     weights: dict[Any, int] = {}
     for value, weight in tokens:
         number = number_in(value, data_type)

@@ -193,12 +193,9 @@ def compiled(expression: str, cased: bool) -> Any:
     try:
         return re2.compile(encode(expression), options)
     except re2.error as error:
-        raise InvalidQuery(f"{expression!r} is no regular expression: {_message(error)}") from None
-
-
-def _message(error: Exception) -> str:
-    reason = error.args[0] if error.args else ""
-    return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        reason = error.args[0] if error.args else ""
+        reason = reason.decode(errors="replace") if isinstance(reason, bytes) else reason
+        raise InvalidQuery(f"{expression!r} is no regular expression: {reason}") from None
 
 
 def encode(text: str) -> bytes:

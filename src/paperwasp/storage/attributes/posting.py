@@ -90,7 +90,7 @@ class _Pictures:
         self._changes_seen = len(source.changes)
 
     def _is_due(self, length: int) -> bool:
-        """Whether a new picture of `length` rows is to be made ahead."""
+        """Tell whether a new picture of `length` rows is to be made ahead."""
         return length >= _SMALLEST_COLUMN and self._last(length, _TAIL_SHARE_AHEAD) is None
 
     def _last(self, length: int, tail_share: float = _TAIL_SHARE) -> _Picture | None:
@@ -217,7 +217,7 @@ def _sort_values(values: NDArray[Any], lids: NDArray[np.uint32]) -> tuple[NDArra
 
 
 def _is_nearly_sorted(keys: NDArray[np.uint64]) -> bool:
-    """Whether these are few runs in order, by a sample."""
+    """Tell by a sample whether these are few runs in order."""
     sample = keys[:: max(1, len(keys) // 1024)]
     return int(np.count_nonzero(sample[1:] < sample[:-1])) <= 2
 

@@ -192,14 +192,7 @@ def _condition(predicate: Truth | FeatureSet | FeatureRange, conditions: Conditi
             return conditions.of_range(predicate.key, predicate.low, predicate.high)
 
 
-# The conditions in the predicates of a column, each once, by number: what a query's features meet.
-#
-#     NEVER, ALWAYS    false and true
-#     a set            a feature has one of some values
-#     a range          a feature's number is between two bounds, both included
-#
-# The writer adds; readers look up at any time, and pass over what was added since their view was made.
-
+# Conditions
 
 CONDITION: Final = (1 << 30) - 1
 """The bits of a step that number a condition; the two above say what is done with its mask."""
@@ -248,7 +241,15 @@ class _Ranges:
 
 
 class Conditions:
-    """All conditions of one column. What was added is there for searches from `publish` on."""
+    """The conditions in the predicates of a column, each once, by number: the features of a query meet them or not.
+
+        NEVER, ALWAYS    false and true
+        a set            a feature has one of some values
+        a range          a feature's number is between two bounds, both included
+
+    The writer adds; searches find what was added from `publish` on. Readers look up at any time, and pass over what was
+    added since their view was made.
+    """
 
     def __init__(self) -> None:
         self._names = StringDictionary(cased=True)

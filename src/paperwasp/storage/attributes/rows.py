@@ -95,7 +95,7 @@ class RowStore:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether enough elements are unused that the store is to go on without them."""
+        """Tell whether enough elements are unused that the store is to go on without them."""
         return self._unused > max(_LEAST_UNUSED, self._parts[0].length // 2)
 
     def compact(self) -> NDArray[np.int64]:

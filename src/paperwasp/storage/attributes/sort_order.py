@@ -228,12 +228,7 @@ def _number(text: str, view: ColumnView) -> int | float:
     return number if kind is None or kind.low is None else int(number)
 
 
-# The order of a dictionary's strings in a collation, kept from query to query while strings are added.
-#
-# Strings with one key are one group, and have one rank. A key is computed once for each string that is added and a few
-# times for those that it is compared with: keys are not kept, they are as large as the strings. Only where a query's
-# time is over before it has them all, they are, for the next one to go on from there.
-
+# The order of a dictionary's strings
 
 Ranks = NDArray[np.int64]
 Keys = list[tuple[bytes, int]]
@@ -248,7 +243,13 @@ BETWEEN_CLOCKS: Final = 4096
 
 
 class StringOrder:
-    """The order of the strings with codes below `length`. Never changes: `extend` gives another."""
+    """The order of a dictionary's strings with codes below `length` in a collation. `extend` gives another.
+
+    It is kept from query to query while strings are added. Strings with one key are one group, and have one rank. A key
+    is computed once for each string that is added and a few times for those that it is compared with: keys are not
+    kept, they are as large as the strings. Only where a query's time is over before it has them all, they are, for the
+    next one to go on from there.
+    """
 
     __slots__ = ("_groups", "_order", "_ranks", "collation", "dictionary")
 

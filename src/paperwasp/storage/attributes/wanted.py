@@ -121,7 +121,9 @@ class Tokens:
         keys = np.array(list(weights), dtype)
         order = np.argsort(keys)
         self.keys = keys[order]
-        self.weights = np.array([_wrap_to_int64(weight) for weight in weights.values()], np.int64)[order]
+        # modulo 2**64, as signed integers: with larger weights, no sum means anything
+        wrapped = [(weight + 2**63) % 2**64 - 2**63 for weight in weights.values()]
+        self.weights = np.array(wrapped, np.int64)[order]
 
     @property
     def wanted(self) -> Wanted:
@@ -132,11 +134,6 @@ class Tokens:
         """The weights of some of the keys."""
         found: NDArray[np.int64] = self.weights[np.searchsorted(self.keys, values)]
         return found
-
-
-def _wrap_to_int64(weight: int) -> int:
-    """The weight modulo 2**64 as a signed integer: with weights so large, no sum means anything."""
-    return (weight + 2**63) % 2**64 - 2**63
 
 
 def wanted_numbers(numbers: NDArray[Any]) -> Wanted:

@@ -58,7 +58,7 @@ _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class StoredForm(IntEnum):
-    """What the JSON of a stored document may lack of what was put. The numbers are on disk: versions of a value."""
+    """The forms of stored documents, by the parts of a put that their JSON lacks. The numbers are on disk."""
 
     BARE = 3
     """All empty values: texts, arrays, maps, weighted sets, structs and raws. So earlier versions wrote it."""
@@ -108,7 +108,7 @@ class StoreWrites:
         self._removals: list[bytes] = []
 
     def __bool__(self) -> bool:
-        """Whether there is anything to write."""
+        """True where there is anything to write."""
         return self._made is not None
 
     @property
@@ -147,6 +147,8 @@ class DocumentStore:
         """`read_only`: no document is ever changed, nor what RocksDB needs to open the store again."""
         self._directory = directory
         options, access = _options(), AccessType.read_write()
+        removal_options = Options(raw_mode=True)
+        removal_options.set_write_buffer_size(limits.STORE_REMOVALS_BUFFER_BYTES)
         if read_only:
             options.create_if_missing(False)
             options.create_missing_column_families(False)
@@ -157,7 +159,7 @@ class DocumentStore:
 
         def open_database() -> Rdict:
             try:
-                return Rdict(str(directory), options, {_REMOVALS: _removal_options()}, access)
+                return Rdict(str(directory), options, {_REMOVALS: removal_options}, access)
             except Exception as error:
                 raise _sorted_error(directory, error) from error
 
@@ -173,13 +175,10 @@ class DocumentStore:
         """Of large values, about, that are in memory still."""
 
     def write(self, writes: StoreWrites) -> None:
-        """All of them, visible at once."""
+        """Write all of them, visible at once."""
         for key in writes._removals:
             writes._batch.put(key, b"", self._removal_family)
-        try:
-            self._database.write(writes._batch, self._write_options)
-        except Exception as error:
-            raise _sorted_error(self._directory, error) from error
+        self._write(writes._batch)
         self._large_bytes += writes._large_bytes
         if self._large_bytes >= limits.STORE_LARGE_BUFFER_BYTES:
             self._begin_flush()
@@ -193,6 +192,7 @@ class DocumentStore:
         self._large_bytes = 0
 
     def _write(self, batch: WriteBatch) -> None:
+        """Write a batch. Errors: NoSpace, InternalError."""
         try:
             self._database.write(batch, self._write_options)
         except Exception as error:
@@ -279,7 +279,7 @@ class DocumentStore:
         self._large_bytes = 0
 
     def checkpoint(self, directory: Path) -> None:
-        """Makes `directory` (which must not exist) a durable copy of the present state, by hard links where it can."""
+        """Make `directory` (which must not exist) a durable copy of the present state, by hard links where it can."""
         self.flush()  # without the interpreter's lock, which making a checkpoint keeps all the while
         try:
             Checkpoint(self._database).create_checkpoint(str(directory))
@@ -345,7 +345,7 @@ def _check_ended(cursor: RdictIter, directory: Path) -> None:
 
 
 def _sorted_error(directory: Path, error: Exception) -> PaperwaspError:
-    """RocksDB's error, by who must act. Once it could not write it refuses all writes, with the same words."""
+    """Return RocksDB's error, by who must act. Once it could not write it refuses all writes, with the same words."""
     message = str(error)
     if any(os.strerror(code) in message for code in _FULL):
         return NoSpace(f"{directory}: no space left for the document store: {message}")
@@ -360,7 +360,7 @@ def _close_and_remove(directory: Path, *handles: Rdict) -> None:
 
 
 def _close(*handles: Rdict) -> None:
-    """Closes all. Nothing is lost where that cannot be written any more: only checkpoints count."""
+    """Close all. Nothing is lost where that cannot be written any more: only checkpoints count."""
     for closing in handles:
         try:
             closing.close()
@@ -369,7 +369,7 @@ def _close(*handles: Rdict) -> None:
 
 
 def restore(checkpoint: Path, directory: Path) -> None:
-    """Makes `directory` what `checkpoint` holds, throwing away what it was. The checkpoint stays as it is.
+    """Replace `directory` by a copy of `checkpoint`, which stays as it is.
 
     Tables and blobs are never changed once written, so links will do; all other files are copied. Errors: NoSpace;
     FileNotFoundError.
@@ -390,12 +390,6 @@ def restore(checkpoint: Path, directory: Path) -> None:
             raise NoSpace(f"{directory}: no space left for the document store: {error}") from error
 
     with_reserve(directory.with_name(_RESERVE), copy)
-
-
-def _removal_options() -> Options:
-    options = Options(raw_mode=True)
-    options.set_write_buffer_size(limits.STORE_REMOVALS_BUFFER_BYTES)
-    return options
 
 
 def _options() -> Options:
@@ -421,19 +415,19 @@ def _options() -> Options:
     return options
 
 
-# Room on the disk that is kept for one purpose: a start on a full disk, after which documents can be read and removed.
-#
-# To open its store, RocksDB writes some small files, even where nothing is to be changed; before that, files of the
-# checkpoint are copied.
-
+# Room for a start on a full disk
 
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 
 
 def with_reserve(reserve: Path, open_all: Callable[[], T]) -> T:
-    """What `open_all` gives, which may use the room of the file `reserve` where there is no other. The file is there
-    again afterwards, unless there is no room for it. Errors: those of `open_all`; NoSpace says what helps."""
+    """Return what `open_all` returns, which may use the room of the file `reserve` where there is no other.
+
+    So a start on a full disk succeeds, after which documents can be read and removed: RocksDB writes some small files
+    to open its store, even where nothing is to be changed, and before that files of the checkpoint are copied. The file
+    is there again afterwards, unless there is no room for it. Errors: those of `open_all`; NoSpace says what helps.
+    """
     try:
         opened = open_all()
     except NoSpace as error:
@@ -458,7 +452,7 @@ def _without_reserve(reserve: Path, error: NoSpace) -> NoSpace:
 
 
 def _keep(reserve: Path) -> None:
-    """Makes the file, where it is not there and can be."""
+    """Make the file, where it is not there and can be."""
     if reserve.exists():
         return
     try:

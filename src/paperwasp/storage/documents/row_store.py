@@ -80,7 +80,7 @@ class RowStore:
         self._files: tuple[_File, ...] = ()
         self._is_open = False
         self.rows = _core.RowFiles([])
-        """What can be read now."""
+        """The rows that can be read now."""
         self.limit = 0
         """Rows from here on have not been added."""
         self._noted: deque[tuple[int, Sequence[PlainChange]]] = deque()

@@ -1,4 +1,4 @@
-"""The inverted index of a content node: field_indexes, their merging and their reading."""
+"""The inverted index of a content node: field indexes, their merging and their reading."""
 
 from paperwasp.storage.index.segments import IndexedField
 from paperwasp.storage.index.snapshot import IndexSnapshot

@@ -261,7 +261,7 @@ class WordsEnd(Struct, frozen=True):
 
 
 def words_since(lexicon: _core.Lexicon, saved: WordsEnd) -> tuple[WordRun, WordsEnd]:
-    """What came since `saved`, and how far it goes. To be called by the lexicon's writer; copies what came, no more."""
+    """Copy the words since `saved`, and say how far they go. To be called by the lexicon's writer."""
     words, sizes = lexicon.words_from(saved.words)
     stems = {STEMMERS[number]: lexicon.stems_from(number, saved.words) for number in lexicon.stemmers()}
     stemmers, surfaces, terms, end = lexicon.late_stems(saved.late)

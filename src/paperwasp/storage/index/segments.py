@@ -63,7 +63,7 @@ class Segment(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def was_searched(self) -> bool:
-        """Whether somebody has asked for its field indexes."""
+        """True where somebody has asked for its field indexes."""
         return "field_indexes" in self.__dict__
 
     @cached_property
@@ -88,7 +88,7 @@ class Segment(Struct, frozen=True, eq=False, dict=True):
         return not self.files
 
     def has_only(self, numbers: Container[int]) -> bool:
-        """Whether all of its field indexes are of these fields."""
+        """Tell whether all of its field indexes are of these fields."""
         return all(field is None or number in numbers for number, field in enumerate(self.fields))
 
     def only(self, numbers: Container[int]) -> Segment:
@@ -171,8 +171,7 @@ def _mapping(segment: Segment, base: int, kept: NDArray[np.bool_]) -> NDArray[np
     return mapping
 
 
-# The fields that a text index has, by their keys and by their numbers.
-
+# Fields
 
 FieldKey = tuple[str, str]
 """Document type and field name."""

@@ -60,7 +60,7 @@ class _KeptStatistics:
         self._last: tuple[Bitmap, _LiveStatistics] = self.of_all.live, self.of_all
 
     def of(self, live: Bitmap) -> _LiveStatistics:
-        """Those of a bitmap. All terms of a query give the same array: only the first has its words compared."""
+        """Return the statistics of a bitmap. All terms of a query give the same array: it is compared once."""
         array, found = self._last
         if array is live:
             return found
@@ -91,7 +91,7 @@ class IndexSnapshot(Struct, frozen=True, eq=False, dict=True):
         return _core.Reader(segments, self.numbers)
 
     def has(self, key: FieldKey) -> bool:
-        """Whether the field is indexed."""
+        """Tell whether the field is indexed."""
         return key in self.fields
 
     def number_of(self, key: FieldKey) -> int:

@@ -62,7 +62,7 @@ class TextIndex:
         self._directory = directory
         self._lexicon = _core.Lexicon()
         self._saved_words = WordsEnd()
-        """What of the lexicon is in the state that was flushed last."""
+        """The end of the lexicon in the state that was flushed last."""
         self._fields: dict[FieldKey, tuple[int, IndexedField]] = {}
         self._numbers = 0
         self._segments: tuple[Segment, ...] = ()
@@ -80,7 +80,7 @@ class TextIndex:
     # ------------------------------------------------------------------------------------------------------- writing
 
     def configure(self, fields: Iterable[IndexedField], changed: Iterable[FieldKey] = ()) -> None:
-        """From now on indexes these fields, and no others. Those that were keep their postings, unless `changed`."""
+        """Index these fields from now on, and no others. Those that were keep their postings, unless `changed`."""
         indexed_fields = {indexed.key: indexed for indexed in fields}
         kept = {key: self._fields[key][0] for key in indexed_fields if key in self._fields and key not in set(changed)}
         free = self._free_numbers(kept.values())
@@ -93,7 +93,7 @@ class TextIndex:
         self._numbers = max(self._numbers, *(number + 1 for number, _ in known.values()), 0)
 
     def _free_numbers(self, kept: Iterable[int]) -> Iterator[int]:
-        """Numbers that no field has, and no segment any postings of."""
+        """Return the numbers that no field has, and no segment any postings of."""
         used = set(kept)
         for segment in self._segments:
             used.update(number for number, field in enumerate(segment.fields) if field is not None)
@@ -106,9 +106,9 @@ class TextIndex:
         documents: Sequence[Valued],
         languages: Sequence[Mapping[str, str]] | None = None,
     ) -> None:
-        """Adds documents with lids `first_lid`.. of one type. Lids rise from batch to batch.
+        """Add documents with lids `first_lid`.. of one type. Lids rise from batch to batch.
 
-        What they have in indexed fields is `Text`. `languages` has for each document the languages of its fields, as
+        Their values of indexed fields are `Text`. `languages` has for each document the languages of its fields, as
         `set_language` gave them; those of the others are detected.
         """
 
@@ -120,7 +120,7 @@ class TextIndex:
         self._add(first_lid, document_type, len(documents), tokens)
 
     def add_puts(self, first_lid: int, document_type: str, puts: list[PlainChange]) -> None:
-        """As `add_batch`, of plain puts."""
+        """Add plain puts, as `add_batch` does."""
         documents: Sequence[Valued] = puts
 
         def tokens(number: int, indexed: IndexedField) -> Tokens | None:
@@ -138,7 +138,7 @@ class TextIndex:
         documents: int,
         tokens_of: Callable[[int, IndexedField], Tokens | None],
     ) -> None:
-        """Adds a segment of documents, of which a function gives the tokens of each field, by its number."""
+        """Add a segment of documents, of which a function gives the tokens of each field, by its number."""
         fields: list[Tokens | None] = [None] * self._numbers
         count = 0
         for number, indexed in self._fields.values():
@@ -179,18 +179,13 @@ class TextIndex:
         return Tokens(terms, positions, offsets, self._add_tokens(number, filled, len(terms)))
 
     def _add_tokens(self, number: int, filled: int, count: int) -> float:
-        """Counts what comes to a field: documents that have it, and their tokens. Returns its mean length then."""
+        """Count documents that have a field, and their tokens. Return its mean length then."""
         documents, tokens = self._totals.get(number, (0, 0))
         self._totals[number] = documents, tokens = documents + filled, tokens + count
         return tokens / documents if documents else 1.0
 
-    def _average_length(self, number: int) -> float:
-        """The mean length of a field over everything ever added: what bounds are computed with."""
-        documents, tokens = self._totals.get(number, (0, 0))
-        return tokens / documents if documents else 1.0
-
     def _merge_small(self) -> None:
-        """Merges what is due and small, so that a search sees few segments."""
+        """Merge the segments that are due and small, so that a search sees few."""
         while True:
             with self._lock:
                 candidates = [segment for segment in self._segments if segment.base >= self._reserved_limit]
@@ -202,12 +197,13 @@ class TextIndex:
 
     def _merge(self, sources: Sequence[Segment], fields: Fields, numbers: int) -> Segment:
         averages: list[float | None] = [None] * numbers
-        for number, _ in fields.values():
-            averages[number] = self._average_length(number)
+        for number, _ in fields.values():  # over everything ever added, as bounds are computed
+            documents, tokens = self._totals.get(number, (0, 0))
+            averages[number] = tokens / documents if documents else 1.0
         return merge_segments(sources, averages, self.live)
 
     def _replace(self, sources: Sequence[Segment], segment: Segment) -> bool:
-        """Puts `segment` where `sources` are; does nothing if they are not there any more."""
+        """Put `segment` where `sources` are; do nothing if they are not there any more."""
         with self._lock:
             try:
                 at = self._segments.index(sources[0])
@@ -221,23 +217,23 @@ class TextIndex:
     # ------------------------------------------------------------------------------------------------------- reading
 
     def snapshot(self) -> IndexSnapshot:
-        """Everything added so far."""
+        """Return a view of all documents added so far."""
         return IndexSnapshot(self._segments, self._fields, self._lexicon, self._numbers)
 
     def memory_bytes(self) -> int:
-        """Bytes of field indexes that are not on disk yet."""
+        """Count the bytes of field indexes that are not on disk yet."""
         return sum([segment.size_bytes for segment in self._segments if not segment.files])
 
     # ---------------------------------------------------------------------------------------------- disk, background
 
     def freeze(self) -> FrozenIndex:
-        """Everything added so far, for `flush` to write while the writer goes on. Called by the writer."""
+        """Take all documents added so far, for `flush` to write while the writer goes on. Called by the writer."""
         with self._lock:
             self._reserved_limit = self._segments[-1].limit if self._segments else 0
         return FrozenIndex(self._segments, self._fields, self._numbers, *words_since(self._lexicon, self._saved_words))
 
     def flush(self, frozen: FrozenIndex) -> IndexState:
-        """Writes what is frozen, synced; gives what `load` needs.
+        """Write a frozen index, synced; return the state that `load` needs.
 
         Segments in memory are merged into one file for each field; segments on disk are merged when enough of them are
         of one size. Files that neither this state names nor the one that counts (`keep_last`) are deleted.
@@ -245,9 +241,10 @@ class TextIndex:
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             segments = self._fuse(frozen)
+            saved_words = self._saved_states[-1]["words"] if self._saved_states else []
             state: IndexState = {
                 "fields": _describe_fields(frozen),
-                "words": write_words(self._directory, self._saved_files_of_words(), frozen.words),
+                "words": write_words(self._directory, saved_words, frozen.words),
                 "segments": [files.describe_segment(segment) for segment in segments],
             }
             sync_directory(self._directory)
@@ -260,14 +257,11 @@ class TextIndex:
         return state
 
     def keep_last(self) -> None:
-        """What was flushed last counts from now on: files that only earlier states name go with the next flush."""
+        """Make the state that was flushed last count: files that only earlier states name go with the next flush."""
         self._saved_states = self._saved_states[-1:]
 
-    def _saved_files_of_words(self) -> list[dict[str, Any]]:
-        return self._saved_states[-1]["words"] if self._saved_states else []
-
     def _fuse(self, frozen: FrozenIndex) -> list[Segment]:
-        """The segments as they are written: on disk, few, and without fields that are indexed no more."""
+        """Return the segments as they are written: on disk, few, and without fields that are indexed no more."""
         segments = list(frozen.segments)
         numbers = {number for number, _ in frozen.fields.values()}
         for place, segment in enumerate(segments):
@@ -282,7 +276,7 @@ class TextIndex:
         return segments
 
     def _write_merged(self, segments: list[Segment], start: int, end: int, frozen: FrozenIndex) -> None:
-        """Merges segments[start:end] into one on disk, there and in the index."""
+        """Merge segments[start:end] into one on disk, there and in the index."""
         sources = segments[start:end]
         merged = sources[0] if len(sources) == 1 else self._merge(sources, frozen.fields, frozen.numbers)
         written = files.write_segment(self._directory, merged)
@@ -290,7 +284,7 @@ class TextIndex:
         segments[start:end] = [written]
 
     def load(self, state: IndexState) -> None:
-        """Restores a flushed state; raises Corruption that names the file where one is damaged.
+        """Restore a flushed state; raises Corruption that names the file where one is damaged.
 
         Files are read and checked by as many threads as there are processors, without the interpreter's lock.
         """
@@ -308,23 +302,23 @@ class TextIndex:
         self._saved_states = [state]
 
     def close(self) -> None:
-        """Forgets everything in memory."""
+        """Forget everything in memory."""
         self._segments = ()
 
 
 class FrozenIndex(Struct, frozen=True):
-    """The index at one moment: what a flush writes."""
+    """The index at one moment, for a flush to write."""
 
     segments: tuple[Segment, ...]
     fields: Fields
     numbers: int
     words: WordRun
-    """Those that the state flushed last has not."""
+    """The words that the state flushed last has not."""
     words_end: WordsEnd
 
 
 def _of_this_form(state: IndexState) -> IndexState:
-    """A state with the names that its members have now: segments were `parts`, and one file had all words."""
+    """Return a state with the present names: segments were `parts`, and one file had all words."""
     earlier = {"parts", "lexicon"}
     if earlier.isdisjoint(state):
         return state
@@ -335,7 +329,7 @@ def _of_this_form(state: IndexState) -> IndexState:
 
 
 def _describe_fields(frozen: FrozenIndex) -> list[dict[str, Any] | None]:
-    """By number; None for one that no field has."""
+    """Describe the fields by number; None for one that no field has."""
     described: list[dict[str, Any] | None] = [None] * frozen.numbers
     for number, indexed in frozen.fields.values():
         described[number] = _describe_field(indexed)

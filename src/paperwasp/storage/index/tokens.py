@@ -1,4 +1,8 @@
-"""Tokens: one field of a run of documents before it is inverted, and how texts are cut into them."""
+"""Tokens: one field of a run of documents before it is inverted, and the tokenizing of its texts.
+
+Texts are cut by the compiled tokenizer, and stemmed by the language of each. Languages are a pure function of the texts
+and of the languages that documents set, so that applying a batch again gives the same tokens.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +26,6 @@ from paperwasp.text.linguistics import (
     document_language,
     stem_words,
 )
-
-# Tokens: one field of a run of documents before it is inverted.
-
 
 Buffer: TypeAlias = NDArray[np.uint8]
 Text: TypeAlias = str | Sequence[str] | Mapping[str, int]
@@ -144,7 +145,7 @@ def _joined_elements(runs: Sequence[Tokens | int], kept: NDArray[np.bool_]) -> E
 
 
 def _elements_of(run: Tokens | int) -> Elements:
-    """Its elements; a single value is one."""
+    """Return the elements of a run; a single value is one."""
     if isinstance(run, Tokens) and run.elements is not None:
         return run.elements
     lengths = _lengths(run)
@@ -161,11 +162,7 @@ def _sums(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
 
 
-# Texts of documents to tokens: cut by the compiled tokenizer, stemmed by the language of each.
-#
-# Languages are a pure function of the texts and of what the documents say, so that applying a batch again gives the
-# same tokens.
-
+# Tokenizing
 
 ELEMENT_GAP: Final = 100
 """Positions left out between the elements of a field: no phrase crosses them. The kernels' is in
