@@ -1,4 +1,4 @@
-"""How words and vectors are matched: what the query says by rank properties, over its rank profile.
+"""Settings for matching words and vectors: rank properties of the query, else those of its rank profile.
 
 Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#element-gap, #filter-threshold, #weakand,
 #approximate-threshold

@@ -133,7 +133,7 @@ class TypeObserver(Observer):
         return () if self._touched is None else tuple(self._touched.operations(document_type, gids))
 
 
-# What a content node tells of one query: when its phases ended, and the plan with what each operator found.
+# The trace of one query on a content node: when its phases ended, and the plan with what each operator found.
 #
 # It has the shape of the traces of Vespa's content nodes: for each document type `{start_time, distribution-key,
 # document-type, duration_ms, traces: […]}`, each of `traces` with a `timestamp_ms` and an `event`, or with a `tag` and
@@ -253,13 +253,14 @@ def _said(operator: Operator) -> dict[str, Any]:
     return {"fields": fields, **({"weight": operator.annotations.weight} if operator.annotations.weight != 100 else {})}
 
 
-# Where the time of a query goes on a content node: in matching by operators, in ranking by rank features.
+# The profile of a query on a content node: its time in matching by operators, in ranking by rank features.
 #
 # Asked for by `trace.profileDepth` and `trace.profiling.*.depth` of a query that is traced. Above 0 a profile is a
 # tree of that number of levels, with the whole time of each node and that of its own; below 0 a list of that number of
 # tasks, those with the most time of their own. Both have the shape of the profiles of Vespa's content nodes.
 #
-# Vespa: https://docs.vespa.ai/en/reference/api/query.html#trace.profiledepth Differs: documents are ranked in blocks,
+# Vespa: https://docs.vespa.ai/en/reference/api/query.html#trace.profiledepth
+# Differs: documents are ranked in blocks,
 # so a feature is timed for a block and counted for each hit of it; operators are timed alone, each run once more over
 # all documents, so that those below one may take longer than it does.
 

@@ -154,7 +154,7 @@ def slot_of(value: str | int | float, number: int) -> Slot:
     return made
 
 
-# What annotates any term of a query.
+# The annotations that any term of a query may have.
 #
 # Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#annotations
 
@@ -195,10 +195,10 @@ DEFAULT_ANNOTATIONS = Annotations()
 
 # Annotations: `{weight: 200, ranked: false}` before a term or an operator.
 #
-# An annotation of a condition holds for everything below it, until something below says otherwise; only `id` names one
-# single term. One of an operator after `contains`, such as `phrase(…)`, is about the operator and not its words.
-# Unknown annotations have no effect, as in Vespa. Vespa:
-# https://docs.vespa.ai/en/reference/querying/yql.html#annotations
+# An annotation of a condition holds for everything below it, until something below says otherwise; only `id` names
+# one single term. One of an operator after `contains`, such as `phrase(…)`, is about the operator and not its words.
+# Unknown annotations have no effect, as in Vespa.
+# Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#annotations
 
 
 Value = Any

@@ -28,7 +28,8 @@ from paperwasp.text.parsing.tokens import did_you_mean
 
 # foreach(dimension, variable, feature, condition, operation): a feature for each term, field or attribute.
 #
-# The compiler of expressions puts the features, and the operation on them, in its place (`ranking.foreach`). Vespa:
+# The compiler of expressions puts the features, and the operation on them, in its place (`ranking.foreach`).
+# Vespa:
 # https://docs.vespa.ai/en/reference/ranking/rank-features.html#foreach(dimension,variable,feature,condition,operation)
 
 

@@ -1,4 +1,4 @@
-"""How near a hit is to what the query looks for, by vectors or on the earth: distance, closeness and closest."""
+"""Distances of a hit from vectors, places and paths of the query: distance, closeness, closest and their kin."""
 
 from __future__ import annotations
 

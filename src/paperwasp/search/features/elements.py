@@ -1,4 +1,4 @@
-"""How the elements of a field are matched: elementCompleteness, flowCompleteness, elementSimilarity, elementwise."""
+"""Features of matched elements of a field: elementCompleteness, flowCompleteness, elementSimilarity, elementwise."""
 
 from __future__ import annotations
 

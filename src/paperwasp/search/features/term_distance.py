@@ -1,4 +1,4 @@
-"""How near terms of the query are to each other in a field: proximity, reverseProximity, termDistance."""
+"""Distances between terms of the query in a field: proximity, reverseProximity, termDistance."""
 
 from __future__ import annotations
 

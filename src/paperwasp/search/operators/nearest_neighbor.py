@@ -377,9 +377,9 @@ def _target_hits(scope: AnnotationScope) -> int:
 #
 # The filter is what the rest of the query leaves, and its hit ratio, the share that this is of all documents, decides.
 #
-# Vespa: nearest_neighbor_blueprint.cpp (`set_global_filter`), https://docs.vespa.ai/en/querying/approximate-nn-
-# hnsw.html Differs: the ratio is always counted; in Vespa an estimate of it decides first whether it is counted at
-# all.
+# Vespa: nearest_neighbor_blueprint.cpp (`set_global_filter`),
+# https://docs.vespa.ai/en/querying/approximate-nn-hnsw.html
+# Differs: the ratio is always counted; in Vespa an estimate of it decides first whether it is counted at all.
 
 
 EXACT: Final = "exact"

@@ -1,4 +1,4 @@
-"""How operators are written in YQL: the names and arguments that are read, and the text that is printed."""
+"""Operators in YQL: reads their names and arguments, and prints them."""
 
 from __future__ import annotations
 

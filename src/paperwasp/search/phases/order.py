@@ -195,7 +195,7 @@ def _sorted(levels: Sequence[SortLevel], lids: Lids, scores_of: ScoresOf) -> Lid
     return lids[order]
 
 
-# Which hits are behind the one that the page before ended with: found by comparing, without sorting what is before.
+# The hits behind the last one of the page before, found by comparing, without sorting those before it.
 #
 # The row of that hit says where each level is cut, unless it was changed since or is of another type or cluster: then
 # the levels' values are searched for the place.
@@ -295,7 +295,7 @@ def _cut(
     return (keys > distinct[low], same) if is_there else (keys >= distinct[low], np.zeros(len(lids), np.bool_))
 
 
-# What hits are sorted by that a rank profile computes: its sort-features.
+# Sort-features: values that a rank profile computes to sort hits by.
 #
 # Vespa: https://docs.vespa.ai/en/reference/querying/sorting-language.html#sorting-by-rank-feature
 

@@ -129,12 +129,13 @@ def _features(
 #
 # Whether a query is of this class depends on its `Show`, on its summary class and on its rank profile, none of which
 # change from request to request; the kernel `page` then says of each hit whether its row can be shown. Hits that it
-# leaves go the general way: new documents that are not in the row store yet, those whose attributes
-# were changed in place, and those that an earlier layout wrote. Of hits that show attributes, all with a finite
-# relevance are rendered.
+# leaves go the general way: new documents that are not in the row store yet, those whose attributes were changed in
+# place, and those that an earlier layout wrote. Of hits that show attributes, all with a finite relevance are
+# rendered.
 #
-# A document that was removed since the view was made is shown as the view has it. (Where it is not in the row store, it
-# keeps its place, without fields.) Vespa: a hit whose document was removed between matching and filling has no summary.
+# A document that was removed since the view was made is shown as the view has it. (Where it is not in the row store,
+# it keeps its place, without fields.)
+# Vespa: a hit whose document was removed between matching and filling has no summary.
 
 
 _NO_GIDS: Final = np.zeros(0, np.uint8)

@@ -183,7 +183,7 @@ class Markings:
         return Marking(parts, profile, style) if parts or style.is_teaser else None
 
 
-# Which words of a shown text are words of the query, and the text with them marked: bolding and dynamic summaries.
+# Words of the query in a shown text, and the text with them marked: bolding and dynamic summaries.
 #
 # A word is one of the query if it is indexed as that, or goes a little further than a long one (`stem_max_extend`).
 #

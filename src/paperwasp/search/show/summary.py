@@ -482,7 +482,7 @@ def _each(change: Marking, value: Any, language: str) -> Any:
     return value
 
 
-# In which language the texts of a shown document are, where statements of its schema set one.
+# The languages of the texts of a shown document, where statements of its schema set one.
 
 
 TextLanguage = Callable[[Mapping[str, Any]], str]

@@ -106,7 +106,8 @@ def _sum(aggregation: Aggregation, bind: Binder) -> Sum:
 
 # `avg(expression)`: the average of all values of a group's hits, always a float; 0 of none.
 #
-# Where the values are integers so is their sum, which wraps. Vespa: AverageAggregationResult.java (`getAverage`).
+# Where the values are integers so is their sum, which wraps.
+# Vespa: AverageAggregationResult.java (`getAverage`).
 
 
 @written_as("avg")
@@ -156,7 +157,8 @@ def _avg(aggregation: Aggregation, bind: Binder) -> Avg:
 
 # `stddev(expression)`: the standard deviation of all values of a group's hits, as a whole population; 0 of none.
 #
-# A NaN is passed over. Vespa: StandardDeviationAggregationResult.java
+# A NaN is passed over.
+# Vespa: StandardDeviationAggregationResult.java
 # Differs: where rounding leaves less than nothing under the root, as for equal values, this is 0; there it is NaN.
 
 
@@ -210,7 +212,8 @@ def _stddev(aggregation: Aggregation, bind: Binder) -> Stddev:
 
 # `xor(expression)`: the exclusive or of all values of a group's hits, as integers; 0 of none.
 #
-# Floats are rounded, and text is the number that it begins with. Vespa: xoraggregationresult.cpp
+# Floats are rounded, and text is the number that it begins with.
+# Vespa: xoraggregationresult.cpp
 
 
 @written_as("xor")

@@ -180,7 +180,8 @@ def empty_of(kind: Kind) -> Any:
 # `first(expression)`: the value of a group's best hit, by relevance; of several values the first.
 #
 # Of hits of equal relevance that of the lowest lid is taken; one that has no value is passed over. Where no hit has
-# one, the value is what is empty in its type: 0, the empty string. Vespa: first_aggregation_result.cpp
+# one, the value is what is empty in its type: 0, the empty string.
+# Vespa: first_aggregation_result.cpp
 
 
 @written_as("first")
@@ -230,9 +231,10 @@ def _first(aggregation: Aggregation, bind: Binder) -> First:
 
 # `argmin(key, value)`: the value of a group's hit that has the least key; `argmax` is that of the negated key.
 #
-# The key is a number; of several values of a hit the least counts. Hits without a key are passed over: those that have
-# no value, NaN, or where an attribute of the key's expression is not set. Of equal keys the hit of the lowest lid is
-# taken. A group without a key shows null. Vespa: argmax_aggregation_result.cpp
+# The key is a number; of several values of a hit the least counts. Hits without a key are passed over: those that
+# have no value, NaN, or where an attribute of the key's expression is not set. Of equal keys the hit of the lowest
+# lid is taken. A group without a key shows null.
+# Vespa: argmax_aggregation_result.cpp
 
 
 _NUMBERS = frozenset({Kind.BOOL, Kind.LONG, Kind.DOUBLE})

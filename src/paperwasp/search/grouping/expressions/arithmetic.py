@@ -300,8 +300,9 @@ def _bits(expression: Expression, scope: Scope) -> ExpressionNode:
 
 # math.exp, math.log, … : functions of one double or two. Of several values the first counts.
 #
-# Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#single-argument-standard-mathematical-
-# expressions Differs: by a unit in the last place at most, where NumPy's functions and the C library's do.
+# Vespa:
+# https://docs.vespa.ai/en/reference/querying/grouping-language.html#single-argument-standard-mathematical-expressions
+# Differs: by a unit in the last place at most, where NumPy's functions and the C library's do.
 
 
 _OF_DOUBLES: Final[dict[str, Any]] = {

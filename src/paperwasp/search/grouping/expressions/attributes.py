@@ -47,8 +47,9 @@ from paperwasp.storage.attributes.rows import spread
 #
 # In a level that groups by an array, a map or a weighted set, and in those below it, this is read of the element that
 # the row is about: `group(persons.name) each(group(persons.age) …)`, `group(tags) filter(regex("a.*", tags))` and
-# `group(numbers) each(output(sum(numbers)))`. Vespa: https://docs.vespa.ai/en/reference/querying/grouping-
-# language.html#multivalue-attributes; current_index_setup.cpp, attributenode.cpp (`onExecute`)
+# `group(numbers) each(output(sum(numbers)))`.
+# Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#multivalue-attributes;
+# current_index_setup.cpp, attributenode.cpp (`onExecute`)
 
 
 class Single(ExpressionNode):
@@ -123,11 +124,12 @@ def attribute_node(name: str, scope: Scope) -> ExpressionNode:
 
 # array.at and interpolatedlookup, which look up one value among those of an attribute, for each row by an expression.
 #
-# array.at takes the element of a number, the first where it is below 0, the last where there are fewer. Where there is
-# no element it gives 0, false or the empty text. interpolatedlookup says between which of the elements, which rise, a
-# number lies, counted from 0: halfway between the fifth and the sixth it is 4.5; below the first, and of no elements,
-# it is 0. Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#accessor-expressions Differs:
-# numbers of elements from 2^32 on take the last, as the page says; there they lose their higher bits.
+# array.at takes the element of a number, the first where it is below 0, the last where there are fewer. Where there
+# is no element it gives 0, false or the empty text. interpolatedlookup says between which of the elements, which
+# rise, a number lies, counted from 0: halfway between the fifth and the sixth it is 4.5; below the first, and of no
+# elements, it is 0.
+# Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#accessor-expressions
+# Differs: numbers of elements from 2^32 on take the last, as the page says; there they lose their higher bits.
 
 
 Doubles = NDArray[np.float64]
@@ -201,11 +203,12 @@ def _lookup(expression: Expression, scope: Scope) -> ExpressionNode:
     return Interpolated(column, number)
 
 
-# What a map has for a key: map{"key"}, map{"key"}.part, and map{attribute(name)}, whose key an attribute says.
+# The value of a map for a key: map{"key"}, map{"key"}.part, and map{attribute(name)}, whose key an attribute says.
 #
 # A key that a map does not have gives what is unset: the least integer of the type, NaN, the empty text. A bool is a
 # long here. Of a key twice the first counts. Where documents are streamed, a key that a map does not have gives no
-# value. Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#multivalue-attributes;
+# value.
+# Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#multivalue-attributes;
 # attribute_map_lookup_node.cpp, documentfieldnode.cpp
 
 

@@ -236,9 +236,9 @@ def _without_answer(subject: bytes) -> bytes:
 
 # uca(text, locale, strength): the key by which a text is sorted as people of some language expect it, as raw bytes.
 #
-# Without a strength it is PRIMARY: letters count, and neither accents nor case. A text ends at its first NUL; one that
-# is not UTF-8 has the key of the empty text. Vespa: https://docs.vespa.ai/en/reference/querying/grouping-
-# language.html#uca; searchlib/uca/ucaconverter.cpp
+# Without a strength it is PRIMARY: letters count, and neither accents nor case. A text ends at its first NUL; one
+# that is not UTF-8 has the key of the empty text.
+# Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#uca; searchlib/uca/ucaconverter.cpp
 
 
 @register("uca")
