@@ -58,7 +58,7 @@ class Consumer:
         self._fault.check()
 
     def apply(self, batch: LoggedBatch) -> Sequence[Outcome]:
-        """Applies and publishes what was logged just now; gives the outcome of each entry.
+        """Apply and publish what was logged just now; return the outcome of each entry.
 
         Errors: NoSpace or InternalError, which say that it is applied later; UnfitEntries for those that can never be
         applied: once the log refuses them, `go_on` gives the outcomes.
@@ -75,7 +75,7 @@ class Consumer:
         return outcomes
 
     def configure(self, configured: Configuration, logged: LoggedLayout) -> None:
-        """Goes on under these schemas, whose layout was logged just now, where it is another. Errors: as of `apply`;
+        """Go on under these schemas, whose layout was logged just now, where it is another. Errors: as of `apply`;
         then readers see the schemas from before until the layout is applied."""
         current = self._current
         current.configure(configured, logged.layout)
@@ -91,7 +91,7 @@ class Consumer:
         current.publish()
 
     def change_beside_log(self, change: Callable[[NodeState], object]) -> None:
-        """Makes a change to the documents that is not in the log, and a checkpoint with it, which returns when that
+        """Make a change to the documents that is not in the log, and a checkpoint with it, which returns when that
         counts. Operations wait. Errors: those of both; then all is as before."""
         self._fault.check()
         try:
@@ -105,7 +105,7 @@ class Consumer:
         self._current.publish()
 
     def take_over(self, compacted: NodeState) -> None:
-        """Goes on with the same documents in new rows, once the rest of the log is applied to them too."""
+        """Go on with the same documents in new rows, once the rest of the log is applied to them too."""
         self._fault.check()
         replay(self._log, compacted)
         if compacted.applied != self._current.state.applied:
@@ -115,12 +115,12 @@ class Consumer:
         self._current.since_checkpoint.changes += 1
 
     def recover(self) -> None:
-        """Ends a fault, where there is one. Errors: why it cannot; it is tried again later."""
+        """End a fault, where there is one. Errors: why it cannot; it is tried again later."""
         if self._fault.reason is not None:
             self._make_again()
 
     def go_on(self, operations: int) -> list[Outcome]:
-        """Ends a fault, and gives the outcomes of the last operations. Errors: that they are applied later."""
+        """End a fault, and return the outcomes of the last operations. Errors: that they are applied later."""
         try:
             return self._make_again(operations)
         except Exception as error:
@@ -165,7 +165,7 @@ class Consumer:
             state.store.remove_when_unread()()
 
     def _make_again(self, operations: int = 0) -> list[Outcome]:
-        """Goes on with a state made from the checkpoint and the log. Gives the outcomes of the last `operations`.
+        """Go on with a state made from the checkpoint and the log. Return the outcomes of the last `operations`.
         Errors: why operations are refused until that succeeds."""
         try:
             state, outcomes = self._checkpoints.state_of_log(operations)

@@ -37,7 +37,7 @@ class Fault:
 
     @property
     def is_due(self) -> bool:
-        """Whether to try again to go on."""
+        """Whether it is time to try again to end it."""
         return self._error is not None and self._environment.monotonic_ns() >= self._not_before_ns
 
     def check(self) -> None:
@@ -47,12 +47,12 @@ class Fault:
             raise type(error)(error.message)
 
     def of_logged(self) -> PaperwaspError:
-        """What operations under way are answered with: unlike those that are refused, they are logged."""
+        """Return the error for operations under way: they are logged, unlike those that are refused."""
         assert self._error is not None
         return type(self._error)(f"this is logged, and is applied as soon as the content node can: {self._cause}")
 
     def begin(self, cause: Exception) -> PaperwaspError:
-        """Operations are refused from now on; gives what they are refused with."""
+        """Refuse operations from now on; return the error that they get."""
         self._cause = cause.message if isinstance(cause, PaperwaspError) else f"{type(cause).__name__}: {cause}"
         kind = NoSpace if isinstance(cause, NoSpace) else InternalError
         message = f"the content node takes no operations until it can apply what it has logged: {self._cause}"
@@ -65,7 +65,7 @@ class Fault:
         return error
 
     def end(self) -> None:
-        """Operations are taken again."""
+        """Take operations again."""
         if self._error is not None:
             _LOGGER.warning("the content node has applied all that it had logged, and takes operations again")
         self._error, self._pause_seconds = None, 0.0

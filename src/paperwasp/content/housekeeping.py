@@ -39,13 +39,13 @@ class Housekeeping:
         self._thread.start()
 
     def stop(self) -> None:
-        """Returns when the chore under way, if any, is done. Not to be started again."""
+        """Return when the chore under way, if any, is done. Not to be started again."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def run_due(self) -> float:
-        """Does what is due; gives the seconds until something else is."""
+        """Do what is due; return the seconds until something else is."""
         for chore, due_ns in self._due_ns.items():
             if self._stop.is_set():
                 break

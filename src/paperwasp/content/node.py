@@ -87,7 +87,7 @@ class ContentNode:
         self._writer.start()
 
     def check(self, generation: int, schemas: Mapping[str, Schema], modes: Mapping[str, str] = NO_MODES) -> None:
-        """Raises what `configure` would refuse these schemas with; changes nothing."""
+        """Raise what `configure` would refuse these schemas with; change nothing."""
         self.fault.check()
         self._producer.check(Configuration(generation, schemas, modes))
 
@@ -98,7 +98,7 @@ class ContentNode:
         modes: Mapping[str, str] = NO_MODES,
         distribution_key: int = 0,
     ) -> None:
-        """Goes on under these schemas; returns when queries see them. Queries under way see what was before.
+        """Go on under these schemas; return when queries see them. Queries under way see what was before.
 
         Documents of types that are not among the schemas are gone. `modes`, by document type, where the mode is not
         "index": such documents are stored, and not searched. Errors: those of `Writer.configure`.
@@ -109,11 +109,11 @@ class ContentNode:
         self.operations.run(lambda: self._writer.configure(configured))
 
     def graph_building(self) -> GraphBuilding:
-        """The chore that builds graphs over vectors which are missing."""
+        """Return the chore that builds missing graphs over vectors."""
         return GraphBuilding(self._current, self.operations, self.fault)
 
     def recover_if_due(self) -> None:
-        """Tries to end a fault where that is due; a failure is tried again later."""
+        """Try to end a fault where that is due; a failure is tried again later."""
         if self.fault.is_due:
             self.operations.run(self._recover)
 
@@ -137,17 +137,17 @@ class ContentNode:
         return self._log.size_bytes(), self._current.since_checkpoint.changes
 
     def checkpoint(self) -> None:
-        """Writes a checkpoint now; returns when it counts. Errors: what writing it raised."""
+        """Write a checkpoint now; return when it counts. Errors: what writing it raised."""
         self.operations.run(self._checkpoints.start)
         self._checkpoints.wait()
 
     def compact(self) -> None:
-        """Gives all documents new rows now, beside the writer; returns when the attempt has ended."""
+        """Give all documents new rows now, beside the writer; return when the attempt has ended."""
         self.operations.run(lambda: self._checkpoints.start(self._writer.take_over_later))
         self._checkpoints.wait_for_compaction()
 
     def prune(self, before_us: int, most: int) -> int:
-        """Forgets removals from before that time, oldest first; gives how many were looked at: `most` says that there
+        """Forget removals from before that time, oldest first; return how many were looked at: `most` says that there
         may be more. Runs between two batches. Not logged: whoever reads hides what is that old.
         """
         looked_at: list[int] = []
@@ -155,7 +155,7 @@ class ContentNode:
         return looked_at[0]
 
     def export_partition(self, partition: int) -> PartitionExport:
-        """Opens a partition to be read by another node, while this one goes on. Errors: those of a checkpoint."""
+        """Open a partition to be read by another node, while this one goes on. Errors: those of a checkpoint."""
         check_partition(partition)
         self.checkpoint()
         opened: list[Future[tuple[NodeState, Callable[[], object]]]] = []
@@ -163,7 +163,7 @@ class ContentNode:
         return PartitionExport(partition, *opened[0].result(), self._log, partial(self._last_applied, partition))
 
     def _last_applied(self, partition: int) -> Mark:
-        """The last record of a partition in the log, which was applied. Errors: those of a fault."""
+        """Return the mark of the last record of a partition, which is applied. Errors: those of a fault."""
         found: list[Mark] = []
 
         def find() -> None:
@@ -174,7 +174,7 @@ class ContentNode:
         return found[0]
 
     def drop_partition(self, partition: int, mark: Mark) -> None:
-        """Forgets all documents of a partition that another node has taken up to `mark`, and that any was removed. They
+        """Forget all documents of a partition that another node has taken up to `mark`, and that any was removed. They
         are gone for good when it returns; a crash before leaves all of them. Done twice, it is done once.
 
         Errors: Conflict while the partition is exported, or where it has other records than up to `mark`; those of a
@@ -194,14 +194,14 @@ class ContentNode:
         self.operations.run(drop)
 
     def partition_importer(self, partition: int) -> PartitionImporter:
-        """What takes a partition from another node (`partitions.importing`)."""
+        """Return the importer that takes a partition from another node (`partitions.importing`)."""
         check_partition(partition)
         return PartitionImporter(
             partition, self._current, self.operations, self._producer, self._consumer, self._writer.apply
         )
 
     def stop(self, *, checkpoint: bool = True) -> None:
-        """Applies what is queued, writes a checkpoint unless that is not wanted, closes. The log stays open."""
+        """Apply what is queued, write a checkpoint unless that is not wanted, and close. The log stays open."""
         if self.operations.is_closed:
             return
         self.operations.close()

@@ -62,11 +62,11 @@ class Writer:
         self._thread.start()
 
     def join(self) -> None:
-        """Waits for the end of the thread."""
+        """Wait for the end of the thread."""
         self._thread.join()
 
     def configure(self, configured: Configuration) -> None:
-        """Goes on under these schemas. On this thread, between two batches.
+        """Go on under these schemas. On this thread, between two batches.
 
         Errors: InvalidInput, NoSpace, InternalError: with nothing changed, or that the change is logged and is made
         later.
@@ -75,12 +75,12 @@ class Writer:
         self._consumer.configure(configured, self._producer.configure(configured))
 
     def recover(self) -> None:
-        """Ends a fault, where there is one. On this thread, between two batches. Errors: why it cannot."""
+        """End a fault, where there is one. On this thread, between two batches. Errors: why it cannot."""
         self._refuse_unfit()
         self._consumer.recover()
 
     def apply(self, batch: LoggedBatch) -> Sequence[Outcome]:
-        """Applies what was logged just now, and has the log refuse what cannot be applied. On this thread, between two
+        """Apply what was logged just now, and have the log refuse what cannot be applied. On this thread, between two
         batches. Errors: NoSpace or InternalError: that is done later."""
         try:
             return self._consumer.apply(batch)
@@ -90,13 +90,13 @@ class Writer:
         return self._consumer.go_on(len(batch.entries))
 
     def _refuse_unfit(self) -> None:
-        """Has the log refuse what is to be refused there. Errors: NoSpace, InternalError: that is done by `recover`."""
+        """Have the log refuse what is to be refused. Errors: NoSpace, InternalError: `recover` tries it again."""
         if self._unfit is not None:
             self._producer.refuse(*self._unfit)
             self._unfit = None
 
     def take_over_later(self, compacted: NodeState) -> Future[None]:
-        """Has the node go on with that state, between two batches. Any thread."""
+        """Have the node go on with that state, between two batches. Any thread."""
 
         def take_over() -> None:
             with outside_arenas():  # what was logged meanwhile is decoded once more

@@ -87,7 +87,7 @@ class Checkpoints:
         REAL_DISK.make_directory(self._directory)
 
     def freeze(self, state: NodeState) -> FrozenState:
-        """Called by the writer, between two batches."""
+        """Take a copy of the state to be written. On the writer's thread, between two batches."""
         state.settle()
         directory = self._directory / f"{_last_number(self._directory, '') + 1:016d}"
         shutil.rmtree(directory, ignore_errors=True)
@@ -118,7 +118,7 @@ class Checkpoints:
         )
 
     def write(self, frozen: FrozenState, index: TextIndex) -> None:
-        """Makes the frozen state the checkpoint that counts, and removes those before it. Any thread, one at a time."""
+        """Make the frozen state the checkpoint that counts, and remove those before it. Any thread, one at a time."""
         write_arrays(frozen.directory / _ROWS, frozen.rows)
         columns = frozen.columns if frozen.limit else {}  # without rows they are as the layout makes them
         names = {key: f"column-{place}.arrays" for place, key in enumerate(columns)}
@@ -151,7 +151,7 @@ class Checkpoints:
         return self._data / f"{_INDEX}{_last_number(self._data, _INDEX) + 1}"
 
     def load(self) -> NodeState:
-        """The state that the current checkpoint holds; an empty one where there is none. Errors: Corruption."""
+        """Return the state that the current checkpoint holds; an empty one where there is none. Errors: Corruption."""
         current = self._current()
         for store in self._data.glob(f"{_OTHER_STORE}*"):
             shutil.rmtree(store, ignore_errors=True)
@@ -162,11 +162,11 @@ class Checkpoints:
         return self._load_state(current, self._store)
 
     def load_aside(self) -> NodeState:
-        """The same in a store of its own, while the working store is in use. Errors: Corruption."""
+        """Return that state in a store of its own, while the working store is in use. Errors: Corruption."""
         return self._load_state(self._current(), self._new_store_directory())
 
     def load_beside(self) -> NodeState:
-        """The same in a store of its own, without an index. Errors: Corruption."""
+        """Return that state in a store of its own, without an index. Errors: Corruption."""
         current = self._current()
         if current is None:
             raise InternalError("there is no checkpoint")
@@ -212,7 +212,7 @@ class Checkpoints:
         return self._directory / name
 
     def _remove_others(self, checkpoint: Path | None, index: Path | None) -> None:
-        """Removes every checkpoint and index but these."""
+        """Remove every checkpoint and index but these."""
         checkpoints = (path for path in self._directory.iterdir() if path.is_dir())
         for path in (*checkpoints, *self._data.glob(f"{_INDEX}*")):
             if path not in (checkpoint, index):
@@ -226,7 +226,7 @@ def _last_number(directory: Path, prefix: str) -> int:
 
 
 def _restore_store(checkpoint: Path, directory: Path) -> DocumentStore:
-    """Restores the store that a checkpoint holds into `directory`. Errors: Corruption; NoSpace."""
+    """Restore the store that a checkpoint holds into `directory`. Errors: Corruption; NoSpace."""
     try:
         restore(checkpoint, directory)
         return DocumentStore(directory)
@@ -249,8 +249,8 @@ def read_manifest(checkpoint: Path) -> dict[str, Any]:
 
 
 def check_readable(data_directory: Path) -> None:
-    """Returns where the checkpoint that counts, if any, is of a version that is read here; damage is for `load` to
-    name. Changes nothing. Errors: OtherVersion."""
+    """Check that the checkpoint that counts, if any, is of a version that is read here; damage is for `load` to name.
+    Errors: OtherVersion."""
     try:
         name = (data_directory / "checkpoints" / _CURRENT).read_text()
         manifest = read_manifest(data_directory / "checkpoints" / name)
@@ -262,7 +262,7 @@ def check_readable(data_directory: Path) -> None:
 
 
 def _warn_of_other_libraries(known: Mapping[str, str]) -> None:
-    """Warns of libraries of other versions: what is replayed and fed from now on may have other terms."""
+    """Warn of libraries of other versions: what is replayed and fed from now on may have other terms."""
     if found := describe_changes(known):
         _LOG.warning(
             "Libraries that make terms of texts are not those that the index was made with: %s. Where they make other"
@@ -274,7 +274,7 @@ def _warn_of_other_libraries(known: Mapping[str, str]) -> None:
 
 
 def _fill(state: NodeState, directory: Path, manifest: Mapping[str, Any]) -> None:
-    """All but the index."""
+    """Fill a state with all that the checkpoint holds, but the index."""
     _warn_of_other_libraries(manifest.get("libraries", {}))
     change_layout(state, Layout.from_bytes(orjson.dumps(manifest["layout"])))
     state.applied = [Mark(*mark) for mark in manifest["applied"]]

@@ -44,10 +44,10 @@ class CheckpointWriter:
         self._thread: Thread | None = None
         self._error: Exception | None = None
         self._kept: dict[object, tuple[int, Mark]] = {}
-        """What the log must keep besides: of a partition, the records after a mark."""
+        """Marks by export: the log keeps the records of the partition after it."""
 
     def start_if_due(self, hand_over: HandOver) -> None:
-        """Starts a checkpoint where enough has changed, or enough rows are dead; then new rows follow it, and are
+        """Start a checkpoint where enough has changed, or enough rows are dead; then new rows follow it, and are
         handed over."""
         state = self._current.state
         if self._fault.reason is None and (
@@ -56,7 +56,7 @@ class CheckpointWriter:
             self._try(hand_over)
 
     def start(self, hand_over: HandOver | None = None) -> None:
-        """Freezes the state and leaves the writing to another thread, and with `hand_over` what follows it."""
+        """Freeze the state and leave the writing to another thread, and with `hand_over` what follows it."""
         self._fault.check()
         self._interrupt()
         frozen = self._checkpoints.freeze(self._current.state)
@@ -66,7 +66,7 @@ class CheckpointWriter:
         self._thread = thread
 
     def write_last(self) -> None:
-        """Starts a checkpoint of what has changed, before the node is closed."""
+        """Start a checkpoint of what has changed, before the node is closed."""
         self._wait_for_thread()
         if self._current.since_checkpoint.changes and self._fault.reason is None:
             self._try(None)
@@ -86,7 +86,7 @@ class CheckpointWriter:
         return state
 
     def _state_of_log(self, operations: int, before: Mapping[int, int]) -> tuple[NodeState, list[Outcome]]:
-        """As `state_of_log`, of records below the sequences in `before`, by partition."""
+        """Return the same of the records below the sequences in `before`, by partition."""
         self._interrupt()
         state = self._checkpoints.load_aside()
         try:
@@ -99,7 +99,7 @@ class CheckpointWriter:
         return state, outcomes
 
     def open_last(self, partition: int) -> Future[tuple[NodeState, Callable[[], object]]]:
-        """Loads the state of the checkpoint that counts, without an index, beside the one that there is, on the thread
+        """Load the state of the checkpoint that counts, without an index, beside the one that there is, on the thread
         that writes checkpoints: none is begun meanwhile. The log keeps the records of the partition after it until what
         comes with it is called. Errors, of the future: Corruption."""
         self._interrupt()
@@ -129,22 +129,22 @@ class CheckpointWriter:
         return least
 
     def wait(self) -> None:
-        """Returns when the checkpoint that was started counts. Errors: what writing it raised."""
+        """Return when the checkpoint that was started counts. Errors: what writing it raised."""
         self._wait_for_thread()
         if self._error is not None:
             raise self._error
 
     def wait_for_compaction(self) -> None:
-        """Returns when the checkpoint that was started and the compaction after it have ended, as they may."""
+        """Return when the checkpoint that was started and the compaction after it have ended, as they may."""
         self._wait_for_thread()
         self._compactor.join()
 
     def stop_compacting(self) -> None:
-        """Gives up the compaction under way; none is begun any more."""
+        """Give up the compaction under way; none is begun any more."""
         self._compactor.close()
 
     def _try(self, hand_over: HandOver | None) -> None:
-        """Starts one unless one is being written, or used. A failure leaves the last one in force, and is tried again
+        """Start one unless one is being written, or used. A failure leaves the last one in force, and is tried again
         later."""
         if (self._thread is not None and self._thread.is_alive()) or self._compactor.is_running:
             return
@@ -173,7 +173,7 @@ class CheckpointWriter:
         self._compactor.put_off()
 
     def _interrupt(self) -> None:
-        """Gives up what works with the last checkpoint, and waits for one that is being written."""
+        """Give up what works with the last checkpoint, and wait for one that is being written."""
         self._compactor.cancel()
         self._wait_for_thread()
 

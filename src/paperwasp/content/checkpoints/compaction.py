@@ -69,7 +69,8 @@ def _has_dead_rows(state: NodeState, least: int) -> bool:
 def compact(
     state: NodeState, index: TextIndex, index_directory: Path, pause: Callable[[], None] = lambda: None
 ) -> NodeState:
-    """The same documents with dense lids, in `index`, which must be empty. Takes over the store; `state` is used up.
+    """Return the same documents with dense lids, in `index`, which must be empty. The store is taken over; `state` is
+    used up.
 
     `pause` is called now and then.
     """
@@ -99,7 +100,7 @@ def compact(
 
 
 def _has_dead_bytes(state: NodeState) -> bool:
-    """Of what is in memory, or of what may be on the disk, in files of the index and of rows."""
+    """Return whether enough bytes are dead in memory, or in the files of index and rows on disk."""
     dead = state.dead_bytes if state.dead_bytes >= limits.DEAD_BYTES_MOST else state.dead_bytes - state.given_back_bytes
     return dead >= limits.DEAD_BYTES_LEAST and dead > (state.live_bytes + dead) * limits.DEAD_ROWS_SHARE
 
@@ -124,7 +125,7 @@ class Compactor:
         self._cancelled = Event()
         self._handed: Future[None] | None = None
         self._lock = Lock()
-        """Of the two above."""
+        """Guards the two above."""
         self._begun_ns = 0
         self._not_before_ns = 0
 
@@ -133,15 +134,15 @@ class Compactor:
         return self._thread is not None and self._thread.is_alive()
 
     def is_due(self, state: NodeState) -> bool:
-        """Whether to write a checkpoint for it. After one that failed, not at once."""
+        """Return whether a checkpoint should be written to begin one. After a failure, not at once."""
         return is_worthwhile_behind(state) and self._environment.monotonic_ns() >= self._not_before_ns
 
     def put_off(self) -> None:
-        """Waits before the next attempt, after one or the checkpoint before it has failed."""
+        """Wait before the next attempt, after one or the checkpoint before it has failed."""
         self._not_before_ns = self._environment.monotonic_ns() + int(limits.CHORE_RETRY_SECONDS * 1e9)
 
     def start(self, hand_over: HandOver) -> None:
-        """Begins with the checkpoint that counts; `hand_over` takes what has caught up with all but the last of the
+        """Begin with the checkpoint that counts; `hand_over` takes what has caught up with all but the last of the
         log. The attempt before must have ended. Nothing where it is closed."""
         if self._is_closed:
             return
@@ -159,12 +160,12 @@ class Compactor:
                 self._handed.cancel()
 
     def close(self) -> None:
-        """As `cancel`; and nothing is begun any more."""
+        """Cancel, and begin nothing any more."""
         self._is_closed = True
         self.cancel()
 
     def join(self) -> None:
-        """Waits for the end of what was begun."""
+        """Wait for the end of what was begun."""
         if self._thread is not None:
             self._thread.join()
 
@@ -196,7 +197,7 @@ class Compactor:
                 _LOGGER.exception("documents could not be given new rows; that is tried again", exc_info=error)
 
     def _pause(self, cancelled: Event) -> None:
-        """As long as what was done since the last one took."""
+        """Pause for as long as the work since the last pause took."""
         cancelled.wait((self._environment.monotonic_ns() - self._begun_ns) / 1e9)
         _raise_if(cancelled)
         self._begun_ns = self._environment.monotonic_ns()

@@ -1,4 +1,4 @@
-"""What the schemas make of stored documents: their types, where each field goes, and documents as bytes.
+"""The layout of stored documents by their schemas: their types, where each field goes, and documents as bytes.
 
 configuration   the schemas, and the modes of document types, that a node was given
 layout          the document types and their fields, as every record of the log means them

@@ -68,15 +68,15 @@ class DocumentCodec:
         }
 
     def is_plain(self, names: Iterable[str]) -> bool:
-        """Whether the JSON that came with the values of these fields is what is stored of them."""
+        """Return whether the JSON that came with the values of these fields can be stored as it is."""
         return self._made_only_here.isdisjoint(names)
 
     def encode(self, fields: Mapping[str, Value]) -> bytes:
-        """A document's fields as JSON. Errors: TypeError for text that is none (lone surrogates)."""
+        """Return a document's fields as JSON. Errors: TypeError for text that is none (lone surrogates)."""
         return self._dump(dict(fields))
 
     def decode(self, data: bytes) -> dict[str, Value]:
-        """The typed values of a document of this layout. Fields that the type does not have are left out."""
+        """Return the typed values of a document of this layout. Fields that the type does not have are left out."""
         converters = self._converters
         found: dict[str, Json] = load_stored_json(data)
         return {
@@ -116,7 +116,7 @@ class DocumentCodec:
         return self._convert_kept(name, value)
 
     def decode_kept(self, data: bytes, names: Iterable[str] | None = None) -> dict[str, Value]:
-        """Decodes what fits this layout's types in a document of any earlier one; with `names`, only these fields."""
+        """Decode what fits this layout's types in a document of any earlier one; with `names`, only these fields."""
         found: dict[str, Json] = load_stored_json(data)
         wanted = found if names is None else [name for name in names if name in found]
         values = {name: self._convert_kept(name, found[name]) for name in wanted}
@@ -198,7 +198,7 @@ class Codecs:
         self._made: dict[str, DocumentCodec] = {}
 
     def of(self, kind: TypeLayout) -> DocumentCodec:
-        """The codec of a type of the layout."""
+        """Return the codec of a document type."""
         codec = self._made.get(kind.name)
         if codec is None:
             codec = self._made[kind.name] = DocumentCodec(kind)
@@ -260,12 +260,12 @@ def _empty_value(data_type: DataType) -> Value | None:
 
 
 def _render_of(data_type: DataType) -> Render | None:
-    """How a value is made ready for `_dumps`."""
+    """Return the function that makes values of a type ready for `_dumps`; None: they are."""
     return stored_json if isinstance(data_type, TensorFieldType) else render_of(data_type)
 
 
 def _converter(data_type: DataType) -> Converter:
-    """The reader of a type's stored values."""
+    """Return the function that reads stored values of a type."""
     convert = converter_of(data_type)
     if data_type == STRING:  # text was looked through when it came
         return lambda value: value if type(value) is str else convert(value)
@@ -273,7 +273,7 @@ def _converter(data_type: DataType) -> Converter:
 
 
 def _struct_pruner(data_type: StructType, inner: Mapping[str, Prune]) -> Prune:
-    """Takes away members that the type does not have (any more)."""
+    """Return a function that removes members which the type does not have (any more)."""
     there = {name for name, _ in data_type.fields}
 
     def prune(members: Json) -> Json:
@@ -285,7 +285,7 @@ def _struct_pruner(data_type: StructType, inner: Mapping[str, Prune]) -> Prune:
 
 
 def _tensor_check(type_: TensorType) -> Prune:
-    """Raises ValueError for a tensor of a type that is not assignable; a value that names none is given as it is."""
+    """Raise ValueError for a tensor of a type that is not assignable; a value that names none is given as it is."""
     name = str(type_)
 
     def check(value: Json) -> Json:

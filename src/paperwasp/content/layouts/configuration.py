@@ -1,4 +1,4 @@
-"""What a content node was configured with: the schemas of its documents, and the modes of their types."""
+"""The configuration of a content node: the schemas of its documents, and the modes of their types."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class ColumnSettings(Struct, frozen=True):
     paged: bool = False
     """Whether the cells of its tensors need not be in memory."""
     graph: GraphSettings | None = None
-    """Of what kind the graph over its vectors is."""
+    """The settings of the graph over its vectors."""
     predicate: PredicateIndex | None = None
     """How Vespa cuts the ranges of its predicates, which are shown so."""
 
@@ -78,7 +78,7 @@ class FieldLayout(Struct, frozen=True):
     text: TextProfile | None = None
     column: ColumnSettings | None = None
     parts: tuple[FieldLayout, ...] = ()
-    """Those of its parts that have columns (`persons.name`): arrays, an element for each of the field's."""
+    """Its parts that have columns (`persons.name`): arrays, with an element for each of the field's."""
     is_derived: bool = False
     """Whether indexing makes it of fields of the document: it is stored with them, and shown on request."""
     languages_before: int = 0
@@ -101,7 +101,7 @@ class FieldLayout(Struct, frozen=True):
         return self._column(folder if settings.paged else None, None if folder is None else settings.graph)
 
     def try_column(self) -> None:
-        """Makes an empty column with its graph, in memory, and drops it. Errors: why there can be none."""
+        """Make an empty column with its graph, in memory, and drop it. Errors: why there can be none."""
         self._column(None, (self.column or ColumnSettings()).graph)
 
     def _column(self, paged_in: Path | None, graph: GraphSettings | None) -> Column:
@@ -201,7 +201,7 @@ class TypeLayout(Struct, frozen=True, dict=True):
         return {}
 
     def has_all(self, document_type: DocumentType) -> bool:
-        """Whether the fields of a document type are here, with the same types: what was read as one is right."""
+        """Return whether the fields of a document type are here, with the same types: what was read as one is right."""
         found = self._compared.get(id(document_type))
         if found is None:
             if len(self._compared) >= _TYPES_COMPARED:
@@ -212,11 +212,11 @@ class TypeLayout(Struct, frozen=True, dict=True):
 
     @cached_property
     def unset_checks(self) -> dict[str, Callable[[Any], bool]]:
-        """By field, whether its column keeps a value as it keeps none."""
+        """By field, a function that says whether its column keeps a value as it keeps none."""
         return {name: unset_check(data_type) for name, data_type in self.types.items()}
 
     def check(self, fields: Mapping[str, Any]) -> None:
-        """Raises InvalidInput unless every value is of its field's type: what is logged can be applied."""
+        """Raise InvalidInput unless every value is of its field's type: what is logged can be applied."""
         checks = self._checks
         for name, value in fields.items():
             check = checks.get(name)
@@ -294,7 +294,7 @@ def _fields_of(schema: Schema, is_searched: bool) -> dict[str, FieldLayout]:
 
 
 def _parts_of(schema: Schema, field: Field) -> tuple[FieldLayout, ...]:
-    """Those that have columns as parts of the field: in streaming search parts are fields of their own."""
+    """Return the parts of a field that have columns: in streaming search parts are fields of their own."""
     names = (f"{field.name}.{path}" for path in field.sub_fields)
     found = (schema.field_named(name) for name in names if name not in schema.fields)
     return tuple(_field_layout(part) for part in found if part is not None and is_attribute_now(part))
@@ -343,7 +343,7 @@ def _describe_type(kind: TypeLayout) -> dict[str, Any]:
 
 
 def _describe(field: FieldLayout) -> dict[str, Any]:
-    """Only what there is: a layout has thousands of fields, and every partition gets it."""
+    """Describe a field by what it has: a layout may have thousands of fields, and every partition gets it."""
     described: dict[str, Any] = {"name": field.name, "type": describe(field.type)}
     if field.text is not None:
         described["text"] = asdict(field.text)
@@ -394,14 +394,14 @@ def _read_field(found: Mapping[str, Any]) -> FieldLayout:
 
 
 def _check_of(field: FieldLayout) -> Callable[[Any], bool]:
-    """The check of a field's values."""
+    """Return the function that checks a field's values."""
     check = check_of(field.type)
     length_of = _length_of(field.type)
     return check if length_of is None else lambda value: check(value) and length_of(value) <= LONGEST_ROW
 
 
 def _length_of(data_type: DataType) -> Callable[[Any], int] | None:
-    """How many elements of a row a value takes; None for a type whose columns have no rows of elements.
+    """Return the function that counts the elements of a value in a row; None: its columns have no rows of elements.
 
     More than a row can have are refused even where there is no column: another layout may have one.
     """
@@ -414,6 +414,6 @@ def _length_of(data_type: DataType) -> Callable[[Any], int] | None:
 
 
 def fits(data_type: DataType, value: Any) -> bool:
-    """Whether a column, if there is one, has room for a value of this type."""
+    """Return whether a column, if there is one, has room for a value of this type."""
     length_of = _length_of(data_type)
     return length_of is None or length_of(value) <= LONGEST_ROW

@@ -46,13 +46,13 @@ def streamed_part_reader(data_type: DataType, path: str) -> Callable[[Value], Va
 
 
 def is_one_of_each(data_type: DataType, path: str) -> bool:
-    """Whether each element of an array or a map has at most one value of the part."""
+    """Return whether each element of an array or a map has at most one value of the part."""
     part = path.partition(".")[2]
     return isinstance(data_type, ArrayType | MapType) and part_of_element(data_type, part) in _SINGLE
 
 
 def _is_single(type_: DataType, names: Sequence[str]) -> bool:
-    """Whether a value of the type has at most one at the path below it."""
+    """Return whether a value of the type has at most one at the path below it."""
     for name in names:
         inner = type_.field(name) if isinstance(type_, StructType) else None
         if inner is None:
@@ -82,14 +82,14 @@ def _values(type_: DataType, value: Any, names: Sequence[str]) -> Iterator[Value
 
 
 def part_reader(data_type: DataType, path: str) -> Callable[[Value], list[Value]]:
-    """Makes a function that reads the values of a part from a value of the field. `path` has the field's name."""
+    """Make a function that reads the values of a part from a value of the field. `path` has the field's name."""
     unset = _unset_element(part_of(data_type, path.partition(".")[2]))
     read = set_part_reader(data_type, path)
     return lambda value: [unset if each is None else each for each in read(value)]
 
 
 def set_part_reader(data_type: DataType, path: str) -> Callable[[Value], list[Value | None]]:
-    """As `part_reader`, with None for what is not set."""
+    """Return the same function, but with None for what is not set."""
     names = path.split(".")[1:]
     elements: Callable[[Any], Iterable[Any]] = iter
     if isinstance(data_type, MapType):

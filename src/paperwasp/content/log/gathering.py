@@ -24,7 +24,7 @@ Items = SimpleQueue["Sequence[QueuedOperation] | Control"]
 
 
 class Control:
-    """Something for the writer to do between batches, unless `done` is cancelled before its turn. None: end."""
+    """An action of the writer between batches, unless `done` is cancelled before its turn. None: the end."""
 
     def __init__(self, action: Callable[[], object] | None) -> None:
         self.action = action
@@ -42,7 +42,7 @@ class Control:
             self.done.set_result(None)
 
     def refuse(self, error: Exception) -> None:
-        """Ends it without doing anything."""
+        """End it without doing anything."""
         if self.done.set_running_or_notify_cancel():
             self.done.set_exception(error)
 
@@ -57,7 +57,7 @@ class Gatherer:
         self._last_length = 0
 
     def take(self) -> tuple[list[QueuedOperation], Control | None]:
-        """Takes what waits, up to a batch and to the first control; blocks until there is something."""
+        """Take what waits, up to a batch and to the first control; block until there is something."""
         batch = _Batch()
         batch.add(self._queue.get())
         batch.drain(self._queue)
@@ -100,6 +100,6 @@ class _Batch:
             self._size_bytes += sum([size_bytes for _, _, size_bytes in item])
 
     def drain(self, queue: Items) -> None:
-        """Adds what is in the queue now."""
+        """Add what is in the queue now."""
         while not queue.empty() and not self.is_full:  # nobody else takes
             self.add(queue.get_nowait())

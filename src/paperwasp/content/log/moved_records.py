@@ -21,17 +21,17 @@ class MovedRecord(NamedTuple):
 
 
 def encode_imported(record: MovedRecord) -> bytes:
-    """The payload of a record of kind IMPORTED, which says from which record of another log its operations are."""
+    """Return the payload of a record of kind IMPORTED: the mark in the other log, then the operations."""
     return _IMPORTED.pack(*record.mark) + record.payload
 
 
 def read_imported(payload: bytes) -> MovedRecord:
-    """What `encode_imported` was given. Errors: Corruption."""
+    """Return the record that `encode_imported` was given. Errors: Corruption."""
     if len(payload) < _IMPORTED.size:
         raise Corruption(f"a record of operations from another log of {len(payload)} bytes")
     return MovedRecord(Mark(*_IMPORTED.unpack_from(payload)), RecordKind.OPERATIONS, payload[_IMPORTED.size :])
 
 
 def operations_in(record: NewRecord) -> bytes:
-    """The operations of a record, as bytes: logged here first, or in the log of another node."""
+    """Return the operations of a record, as bytes: logged here first, or in the log of another node."""
     return record.payload[_IMPORTED.size :] if record.kind == RecordKind.IMPORTED else record.payload

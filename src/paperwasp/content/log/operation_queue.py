@@ -38,16 +38,16 @@ class OperationQueue:
         self._added_bytes, self._answered_bytes = 0, 0
 
     def submit(self, operation: AnyOperation, reply: OperationReply, size_bytes: int = 0) -> None:
-        """Adds one operation. Errors: those of `Adder`."""
+        """Add one operation. Errors: those of `Adder`."""
         with self.adding() as add:
             add(operation, reply, size_bytes)
 
     def adding(self) -> AbstractContextManager[Adder]:
-        """Adds operations that come together: the writer is woken once for all of them, at the end."""
+        """Add operations that come together: the writer is woken once for all of them, at the end."""
         return self._adding
 
     def add_changes(self, changes: ApplyChanges, replies: Iterable[OperationReply]) -> None:
-        """Adds all of some plain changes, which have a reply each. Only inside of `adding`.
+        """Add all of some plain changes, which have a reply each. Only inside of `adding`.
 
         Errors: those of `Adder`; then none is added."""
         self._check_room(len(changes.changes), changes.size_bytes)
@@ -78,11 +78,11 @@ class OperationQueue:
         return self._added - self._taken
 
     def run(self, action: Callable[[], object]) -> None:
-        """Runs `action` on the writer thread, between two batches. Errors: what it raises."""
+        """Run `action` on the writer thread, between two batches. Errors: what it raises."""
         self.add_action(action).result()
 
     def add_action(self, action: Callable[[], object]) -> Future[None]:
-        """Queues an action for the writer thread; the future can be cancelled until it begins."""
+        """Queue an action for the writer thread; the future can be cancelled until it begins."""
         control = Control(action)
         self._put(control)
         return control.done
@@ -98,11 +98,11 @@ class OperationQueue:
         self._answered_bytes += size_bytes
 
     def close(self) -> None:
-        """Takes no more operations. Actions are run until `end`."""
+        """Take no more operations. Actions are run until `end`."""
         self.is_closed = True
 
     def end(self) -> None:
-        """Ends the thread that takes, once it has taken what is queued."""
+        """End the thread that takes, once it has taken what is queued."""
         self._items.put(Control(None))
 
     def refuse_rest(self) -> None:
@@ -116,7 +116,7 @@ class OperationQueue:
             self._together = []
 
     def _put(self, item: list[QueuedOperation] | Control) -> None:
-        """Queues for the writer. What comes after its end is answered here."""
+        """Queue for the writer. What comes after its end is answered here."""
         self._items.put(item)
         if self._has_ended:
             self._refuse_queued()

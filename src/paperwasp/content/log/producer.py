@@ -52,7 +52,7 @@ class Producer:
         self._codecs = Codecs()
         self._late = LateOperations()
         self._timestamp_us = timestamp_us
-        """Of the last operation."""
+        """The time of the last operation."""
         self._environment = environment
 
     def encode(self, batch: Sequence[QueuedOperation]) -> tuple[Sequence[Logged], Sequence[OperationReply]]:
@@ -84,12 +84,12 @@ class Producer:
         return [entry for entry, _ in waiting], [reply for _, reply in waiting]
 
     def append(self, entries: Sequence[Logged]) -> LoggedBatch:
-        """Makes entries durable. Errors: NoSpace, InternalError: why nothing was logged."""
+        """Make entries durable. Errors: NoSpace, InternalError: why nothing was logged."""
         records = records_of(entries)
         return LoggedBatch(entries, records, self._log.append(records))
 
     def append_imported(self, partition: int, records: Sequence[MovedRecord], entries: Sequence[Entry]) -> LoggedBatch:
-        """Makes records of another node's log durable in this one, with their marks there. Errors: as of `append`."""
+        """Make records of another node's log durable in this one, with their marks there. Errors: as of `append`."""
         self.go_on_after(max((entry.timestamp_us for entry in entries), default=0))
         moved = [NewRecord(partition, encode_imported(record), RecordKind.IMPORTED) for record in records]
         return LoggedBatch(entries, moved, self._log.append(moved))
@@ -99,7 +99,7 @@ class Producer:
         self._timestamp_us = max(self._timestamp_us, timestamp_us)
 
     def refuse(self, batch: LoggedBatch, places: Collection[int]) -> None:
-        """Logs that entries of a batch, by place, are refused. Errors: as of `append`."""
+        """Log that entries of a batch, by place, are refused. Errors: as of `append`."""
         self._log.append(refusals_of(batch, places))
 
     def check(self, configured: Configuration) -> None:
@@ -108,7 +108,7 @@ class Producer:
         _try_layout(self.layout, layout, Codecs())
 
     def configure(self, configured: Configuration) -> LoggedLayout:
-        """Encodes under the layout of these schemas from now on, and logs it, where it is another.
+        """Encode under the layout of these schemas from now on, and log it, where it is another.
 
         Errors: InvalidInput, NoSpace, InternalError, with nothing changed.
         """
@@ -125,7 +125,7 @@ class Producer:
         return LoggedLayout(layout, records, marks)
 
     def _are_plain(self, batch: Sequence[QueuedOperation]) -> bool:
-        """Whether all are plain changes of fields that the layout has: such a change is its own entry."""
+        """Return whether all are plain changes of fields that the layout has: such a change is its own entry."""
         read_as, types = _core.read_as_of(batch), self.layout.types
         return read_as is not None and all(each.name in types and types[each.name].has_all(each) for each in read_as)
 
@@ -134,7 +134,7 @@ class Producer:
 
 
 def _try_layout(before: Layout, after: Layout, codecs: Codecs) -> None:
-    """Makes what is new of a layout without documents, and drops all but the codecs: what cannot be made fails here,
+    """Make what is new of a layout without documents, and drop all but the codecs: what cannot be made fails here,
     before it is logged. Errors: those of making it."""
     for kind in after.types.values():
         known = before.types.get(kind.name) or TypeLayout(kind.name, kind.number, {})

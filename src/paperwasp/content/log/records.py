@@ -104,13 +104,13 @@ class Entry(Struct, eq=False):
     updates: tuple[FieldUpdate, ...] | None = None
     required_us: int = 0
     form: StoredForm = StoredForm.WHOLE
-    """What the document may lack that a put stores, or that reindexing was made of."""
+    """The form of the document that a put stores, or that reindexing was made of: what it may lack."""
     is_refused: bool = False
     """Whether a later record refuses it."""
 
 
 Logged = Entry | PlainChange
-"""What is logged and applied: a plain change is its own entry, once it has its time."""
+"""An operation as it is logged and applied: a plain change is its own entry, once it has its time."""
 
 
 class LoggedBatch(NamedTuple):
@@ -155,7 +155,7 @@ def read_refusal(payload: bytes, where: Callable[[], str]) -> tuple[int, tuple[i
 
 
 def without(payload: bytes, places: Collection[int]) -> bytes:
-    """The payload of a record without the operations at these places."""
+    """Return the payload of a record without the operations at these places."""
     version, count = _START.unpack_from(payload)
     kept, begin = [], _START.size
     for place in range(count):
@@ -176,7 +176,7 @@ def entry_of_change(change: PlainChange) -> Entry:
 
 
 def logged_of(operation: AnyOperation, layout: TypeLayout, codec: DocumentCodec, timestamp_us: int) -> Logged:
-    """What is logged of an operation. Errors: those of `entry_of`."""
+    """Return what is logged of an operation. Errors: those of `entry_of`."""
     if not isinstance(operation, PlainChange):
         return entry_of(operation, layout, codec, timestamp_us)
     if not layout.has_all(operation.read_as):
@@ -226,14 +226,14 @@ def _encode_made(operation: Reindex, layout: TypeLayout, codec: DocumentCodec) -
 
 
 def made_by(entry: Entry, codec: DocumentCodec) -> tuple[int, tuple[FieldUpdate, ...]]:
-    """Decodes an entry of reindexing that makes fields: the time in µs of the document that they are made of, and the
+    """Decode an entry of reindexing that makes fields: the time in µs of the document that they are made of, and the
     assignments of these fields."""
     (read_us,) = _TIME_US.unpack_from(entry.body)
     return read_us, codec.decode_updates(entry.body[_TIME_US.size :])
 
 
 def mutation_of(entry: Entry) -> tuple[list[tuple[str, str, float]], bytes]:
-    """Decodes an entry that changes numbers: the changes of fields, and the joined global ids of the documents."""
+    """Decode an entry that changes numbers: the changes of fields, and the joined global ids of the documents."""
     (length,) = _CHANGES.unpack_from(entry.body)
     end = _CHANGES.size + length
     return orjson.loads(entry.body[_CHANGES.size : end]), entry.body[end:]

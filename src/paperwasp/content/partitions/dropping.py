@@ -14,7 +14,7 @@ from paperwasp.storage.documents.document_store import StoreWrites
 
 
 def drop_documents(state: NodeState, partition: int) -> None:
-    """Forgets all documents of the partition, that any was removed, and that they came from another node."""
+    """Forget all documents of the partition, that any was removed, and that they came from another node."""
     state.imported.pop(partition, None)
     gids: list[bytes] = []
     by_type: dict[str, list[bytes]] = defaultdict(list)

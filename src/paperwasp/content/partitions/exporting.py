@@ -109,7 +109,7 @@ class PartitionExport:
                 self._given = record.mark
 
     def close(self) -> None:
-        """Lets go of what was read."""
+        """Let go of what was read."""
         self._release()
         self._state.index.close()
         self._state.store.remove_when_unread()()

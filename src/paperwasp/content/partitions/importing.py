@@ -85,7 +85,7 @@ class PartitionImporter:
         """The layout of the record that was taken last, and that of this node which it was compared with."""
 
     def take_picture(self, file: BinaryIO) -> Mark:
-        """Replaces all documents of the partition by those of the picture, which is durable when it returns. Gives the
+        """Replace all documents of the partition by those of the picture, which is durable when it returns. Return the
         mark that it is of.
 
         Errors: InvalidInput for what is no picture of this partition, or of other schemas; Corruption for one that is
@@ -109,8 +109,8 @@ class PartitionImporter:
         return header.mark
 
     def take_records(self, frames: Iterable[bytes]) -> Mark:
-        """Logs and applies records that follow what this node has of the other log; others are passed over, if they are
-        older. Gives the mark of the last one that it has.
+        """Log and apply records that follow what this node has of the other log; others are passed over, if they are
+        older. Return the mark of the last one that it has.
 
         Errors: Corruption for records that are damaged or do not follow; Conflict where the schemas there have changed,
         or no picture was taken before; those of `frames`, of logging and applying. Records before one that is damaged,
@@ -155,7 +155,7 @@ class PartitionImporter:
         imported[self._partition] = mark
 
     def _is_next(self, record: MovedRecord, taken: Mark) -> bool:
-        """Whether the record is to be taken. Errors: Corruption; Conflict where the schemas have changed."""
+        """Return whether the record is to be taken. Errors: Corruption; Conflict where the schemas have changed."""
         ahead = record.mark.sequence - taken.sequence
         if ahead > 1:
             raise Corruption(f"partition {self._partition}: record {record.mark.sequence} comes after {taken.sequence}")
@@ -172,7 +172,7 @@ class PartitionImporter:
         return True
 
     def _check_layout(self, there: Layout) -> None:
-        """Goes on with this layout of the other log. Errors: Conflict."""
+        """Go on with this layout of the other log. Errors: Conflict."""
         here = self._current.state.layout
         if there is not self._layout_there or here is not self._compared:
             _check_types(there, here)
@@ -185,7 +185,7 @@ class PartitionImporter:
             yield entry
 
     def _checked(self, file: BinaryIO) -> _Header:
-        """Reads the whole picture; nothing changes. Errors: InvalidInput, Conflict, Corruption."""
+        """Read the whole picture; nothing changes. Errors: InvalidInput, Conflict, Corruption."""
         frames = read_picture(file)
         first = next(frames)
         if first.kind != FrameKind.HEADER:

@@ -73,7 +73,7 @@ _Rows = tuple[bytes, NDArray[np.uint64], NDArray[np.uint32], list[tuple[bytes, b
 
 
 def apply_entries(state: NodeState, entries: Sequence[Logged]) -> list[Outcome]:
-    """Applies entries in order; returns the outcome of each."""
+    """Apply entries in order; return the outcome of each."""
     return _Batch(state).apply(list(entries))
 
 
@@ -86,7 +86,7 @@ class _Batch:
         self._writes = StoreWrites()
         self._run: list[_Row] = []
         self._run_gids: set[bytes] = set()
-        """Of the first rows of the run: see `_gids_of_run`."""
+        """The gids of the first rows of the run: see `_gids_of_run`."""
         self._gids_count = 0
         self._run_type = ""
         self._lids: dict[bytes, int] = {}
@@ -94,7 +94,7 @@ class _Batch:
         self._prefetched: dict[bytes, StoredDocument | None] = {}
         """Documents that are to be reindexed, as stored before the first entry."""
         self._is_changing = False
-        """Whether an error now would leave the state changed by half."""
+        """Whether an error now would leave the state half changed."""
 
     def apply(self, entries: list[Logged]) -> list[Outcome]:
         self._outcomes = list(repeat(_NEW, len(entries)))
@@ -139,7 +139,7 @@ class _Batch:
             self._remove(place, entry)
 
     def _look_up(self, asking: Sequence[Entry]) -> None:
-        """Finds at once what one by one takes longer."""
+        """Find at once what one by one takes longer."""
         if not asking:
             return
         gids = [entry.gid for entry in asking]
@@ -148,7 +148,7 @@ class _Batch:
             self._prefetched = dict(zip(gids, self._state.store.multi_get(gids), strict=True))
 
     def _is_refused(self, place: int, entry: Entry) -> bool:
-        """Whether the document is not as the operation demands. `create` alone demands something of puts only."""
+        """Return whether the document is not as the operation demands. `create` alone demands nothing but of puts."""
         if entry.gid in self._gids_of_run():
             self._finish_run()
         lid = self._lids[entry.gid]
@@ -193,7 +193,7 @@ class _Batch:
         return self._run_gids
 
     def _change_all(self, place: int, changes: list[PlainChange]) -> None:
-        """Applies changes that follow each other and are alike (`core.alike_from`)."""
+        """Apply changes that follow each other and are alike (`core.alike_from`)."""
         document_type = changes[0].document_type
         if not changes[0].is_update:
             self._begin_run(document_type)
@@ -207,7 +207,7 @@ class _Batch:
             self._change(number, change)
 
     def _set_numbers(self, place: int, updates: list[PlainChange], kind: TypeLayout) -> int:
-        """Changes rows of columns of numbers in place, by one call. Returns how many of the updates are done: the one
+        """Change rows of columns of numbers in place, by one call. Return how many of the updates are done: the one
         after them needs more than that."""
         state = self._state
         columns = {name: state.columns[kind.name, name] for name in updates[0].fields if name in kind.in_place}
@@ -223,7 +223,7 @@ class _Batch:
         return done
 
     def _change(self, place: int, change: PlainChange) -> None:
-        """Applies one update."""
+        """Apply one update."""
         gid, document_type = change.gid, change.document_type
         if gid in self._gids_of_run():
             self._finish_run()
@@ -254,7 +254,7 @@ class _Batch:
         self._add_updated(place, entry, state.codecs[name].update(fields, entry.updates), form=stored.form)
 
     def _update_in_place(self, place: int, entry: Entry, lid: int) -> bool:
-        """Whether it could be done: a column cannot tell some values from none, and then only the document can."""
+        """Update attributes alone; return whether that could be done: a column cannot tell some values from none."""
         state, name = self._state, entry.document_type
         kind = state.layout.types[name]
         values: dict[str, Any] = {}
@@ -273,7 +273,7 @@ class _Batch:
         return self._set_in_place(entry, lid, values, kind)
 
     def _set_in_place(self, entry: Logged, lid: int, values: Mapping[str, Any], kind: TypeLayout) -> bool:
-        """Changes a row's values, unless one is what a column keeps as none: then nothing is done."""
+        """Change a row's values, unless one is what a column keeps as none: then nothing is done."""
         state = self._state
         unset_checks = kind.unset_checks
         if any(unset_checks[field](value) for field, value in values.items()):
@@ -290,7 +290,7 @@ class _Batch:
         return True
 
     def _mutate(self, entry: Entry) -> None:
-        """Changes numbers in place, of those documents that are there, in columns that there are."""
+        """Change numbers in place, of those documents that are there, in columns that there are."""
         self._finish_run()
         state, (changes, gids) = self._state, mutation_of(entry)
         lids = state.gid_map.find(gids)
@@ -304,7 +304,7 @@ class _Batch:
         self._is_changing = False
 
     def _reindex(self, place: int, entry: Entry) -> None:
-        """Puts a document again as it is, also its time, if it is there. What indexing makes of it is replaced, unless
+        """Put a document again as it is, also its time, if it is there. What indexing makes of it is replaced, unless
         the document was changed since that was made."""
         state = self._state
         if entry.gid in self._gids_of_run():
@@ -332,7 +332,7 @@ class _Batch:
     def _add_updated(
         self, place: int, entry: Entry, updated: dict[str, Any], form: StoredForm = StoredForm.WHOLE
     ) -> None:
-        """Puts a document as the updates have made it; it was stored in `form`."""
+        """Put a document as the updates have made it; it was stored in `form`."""
         kind, codec = self._state.layout.types[entry.document_type], self._state.codecs[entry.document_type]
         touched = {update.field: updated.get(update.field) for update in entry.updates or ()}
         if _can_hold(kind, touched):
@@ -342,7 +342,7 @@ class _Batch:
             self._outcomes[place] = _REFUSED[Refusal.TOO_LARGE]
 
     def _read_stored(self, entry: Entry, lid: int) -> StoredDocument:
-        """Reads a live document from the store. Errors: InternalError where it is not there with this lid."""
+        """Read a live document from the store. Errors: InternalError where it is not there with this lid."""
         stored = self._prefetched.get(entry.gid)
         if stored is None or stored.lid != lid:
             stored = self._state.store.get(entry.gid)
@@ -366,7 +366,7 @@ class _Batch:
         self._is_changing = False
 
     def _finish_run(self) -> None:
-        """Applies the gathered puts, and writes to the store what is due."""
+        """Apply the gathered puts, and write to the store what is due."""
         run, document_type = self._run, self._run_type
         self._is_changing = True
         if run:
@@ -438,7 +438,7 @@ class _Batch:
 
 
 def _asks(entry: Entry) -> bool:
-    """Whether it depends on the document that is there."""
+    """Return whether an entry depends on the document that is there."""
     return entry.kind is not _PUT or entry.create or entry.condition is not None
 
 
@@ -453,7 +453,7 @@ def _general(row: _Row) -> tuple[Entry, dict[str, Any], bytes]:
 
 
 def _rows_of(run: Sequence[tuple[Entry, dict[str, Any], bytes]], first_lid: int) -> _Rows:
-    """As `core.rows_of`, of a run that is not of plain changes."""
+    """Return the rows of a run that is not of plain changes, as `core.rows_of` does."""
     stored = [
         (entry.gid, stored_value(entry.id, entry.timestamp_us, lid, body, entry.form))
         for lid, (entry, _, body) in enumerate(run, first_lid)
@@ -464,7 +464,7 @@ def _rows_of(run: Sequence[tuple[Entry, dict[str, Any], bytes]], first_lid: int)
 
 
 def _can_hold(kind: TypeLayout, values: Mapping[str, Any]) -> bool:
-    """Whether columns can keep what updates have made of these fields; None is nothing to keep."""
+    """Return whether columns can keep what updates have made of these fields; None is nothing to keep."""
     try:
         kind.check({name: value for name, value in values.items() if value is not None})
     except InvalidInput:

@@ -17,7 +17,7 @@ class GrowingBitmap:
         self.words = np.zeros(64, np.uint64) if words is None or len(words) == 0 else words.copy()
 
     def set_range(self, start: int, end: int) -> None:
-        """Sets the bits start..end - 1."""
+        """Set the bits start..end - 1."""
         while len(self.words) * 64 < end:
             self.words = np.concatenate((self.words, np.zeros_like(self.words)))
         first, last = start >> 6, (end - 1) >> 6
@@ -26,7 +26,7 @@ class GrowingBitmap:
         self.words[first : last + 1] |= _mask(first, last, start, end)
 
     def clear(self, lids: NDArray[np.uint32]) -> None:
-        """Clears these bits."""
+        """Clear these bits."""
         bits = np.left_shift(np.uint64(1), (lids & np.uint32(63)).astype(np.uint64))
         np.bitwise_and.at(self.words, lids >> np.uint32(6), ~bits)
 

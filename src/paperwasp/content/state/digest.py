@@ -30,7 +30,7 @@ _SORTED: Final = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS | orjson.OPT_SER
 
 
 class StateDigest(NamedTuple):
-    """What two nodes are compared by. The digest of the documents of each partition stands by itself."""
+    """The digests by which two nodes are compared. The one of the documents of each partition stands by itself."""
 
     layout: str
     applied: tuple[Mark, ...]
@@ -38,7 +38,7 @@ class StateDigest(NamedTuple):
 
 
 def digest(state: NodeState, removals_from_us: int = 0) -> StateDigest:
-    """The digest of a state. Removals from before that time are left out: nodes forget them when they like.
+    """Return the digest of a state. Removals from before that time are left out: nodes forget them when they like.
 
     Errors: Corruption where the store has another document than the rows say.
     """
@@ -61,7 +61,7 @@ def digest(state: NodeState, removals_from_us: int = 0) -> StateDigest:
 
 
 def _described(state: NodeState, gid: bytes, document: StoredDocument) -> list[Any]:
-    """What the state has of a document."""
+    """Return all that the state has of a document."""
     lid, name = document.lid, type_of_id(document.id)
     found = int(state.gid_map.find(gid)[0])
     if found != lid or found == NO_LID:

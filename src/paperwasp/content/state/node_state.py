@@ -64,11 +64,11 @@ class NodeState:
         self.imported: dict[int, Mark] = {}
         """By partition that came from another node: the last record of the log there that is in the documents."""
         self.timestamp_us = 0
-        """Of the last entry applied."""
+        """The time of the last entry applied."""
 
     @property
     def paged_directory(self) -> Path:
-        """Where files of paged attributes are, which have no names."""
+        """The folder of the files of paged attributes, which have no names."""
         return self.index_directory / "paged"
 
     def stored_fields_of(self, document: StoredDocument) -> bytes:
@@ -88,7 +88,7 @@ class NodeState:
         return lid < self.conform_below.get(document_type, 0)
 
     def bury(self, lids: NDArray[np.uint32]) -> None:
-        """These rows are dead from now on."""
+        """Mark rows as dead."""
         self.live.clear(lids)
         self._buried.append(lids)
         size_bytes = int(self.row_bytes.array[lids].sum(dtype=np.int64))
@@ -96,7 +96,7 @@ class NodeState:
         self.dead_bytes += size_bytes
 
     def settle(self) -> None:
-        """Gives every column, of any type, a row for every lid, and brings up to date what columns derive from rows."""
+        """Give every column, of any type, a row for every lid, and bring up to date what columns derive from rows."""
         dead = np.concatenate([_NO_LIDS, *self._buried])
         self._buried = []
         for column in self.columns.values():

@@ -44,10 +44,10 @@ class Targets:
         self._same: dict[int, int] = {}
         """Code → an earlier code of the same document: `n=07` and `n=7` are one number."""
         self._is_shared = False
-        """Whether readers hold what there is: it must be copied before it is changed."""
+        """Whether readers hold the lids: they must be copied before they are changed."""
 
     def update(self, documents: GidMap) -> None:
-        """Looks up the ids that are new in the column."""
+        """Look up the ids that are new in the column."""
         first, end = self._lids.length, len(self.column.dictionary)
         if first == end:
             return
@@ -58,7 +58,7 @@ class Targets:
         self._lids.extend(documents.find(gids))
 
     def move(self, gids: bytes, lids: Lids) -> None:
-        """Notes that documents have other lids now, or none: NO_LID. Ignores those that `update` did not look up."""
+        """Note that documents have other lids now, or none: NO_LID. Ignores those that `update` did not look up."""
         codes = self._codes.find(gids)
         places = np.flatnonzero(codes != NO_LID)
         if len(places) == 0:
@@ -73,7 +73,7 @@ class Targets:
                 self._lids.array[code] = lids[place]
 
     def snapshot(self) -> Lids:
-        """By code, for readers."""
+        """Return the lids by code, for readers."""
         self._is_shared = True
         return self._lids.view()
 
@@ -84,10 +84,10 @@ class References:
     def __init__(self) -> None:
         self._fields: dict[ColumnKey, Targets] = {}
         self._of_parents: dict[str, list[Targets]] = {}
-        """By the type that is referred to."""
+        """The reference fields by the type that they refer to."""
 
     def configure(self, layout: Layout, columns: Mapping[ColumnKey, Column]) -> None:
-        """Takes up the reference fields of a layout. Columns that stay keep what was looked up."""
+        """Take up the reference fields of a layout. Columns that stay keep what was looked up."""
         fields: dict[ColumnKey, Targets] = {}
         of_parents: dict[str, list[Targets]] = {}
         for key, target in _reference_fields(layout):
@@ -99,24 +99,24 @@ class References:
         self._fields, self._of_parents = fields, of_parents
 
     def move(self, document_type: str, gids: bytes, lids: Lids) -> None:
-        """Notes that documents of one type have these lids now; NO_LID: they are gone."""
+        """Note that documents of one type have these lids now; NO_LID: they are gone."""
         for targets in self._of_parents.get(document_type, ()):
             targets.move(gids, lids)
 
     def remove(self, document_type: str, gids: bytes) -> None:
-        """Notes that documents of this type are gone."""
+        """Note that documents of this type are gone."""
         if document_type in self._of_parents:
             self.move(document_type, gids, np.full(len(gids) // GID_BYTES, NO_LID, np.uint32))
 
     def snapshot(self, documents: GidMap) -> dict[ColumnKey, Lids]:
-        """By reference field: where each code leads."""
+        """Return for each reference field the lids by code."""
         for targets in self._fields.values():
             targets.update(documents)
         return {key: targets.snapshot() for key, targets in self._fields.items()}
 
 
 def _reference_fields(layout: Layout) -> Iterable[tuple[ColumnKey, str]]:
-    """With the type that each refers to."""
+    """Yield the reference fields, with the type that each refers to."""
     for kind in layout.types.values():
         for field in kind.attributes:
             if isinstance(field.type, ReferenceType):

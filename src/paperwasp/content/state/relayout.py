@@ -37,7 +37,7 @@ _SCAN_SHARE: Final = 0.5
 
 
 def change_layout(state: NodeState, layout: Layout) -> None:
-    """Makes `layout` the state's. Whoever still reads the state as it was must hold a view of it."""
+    """Make `layout` the state's. Whoever still reads the state as it was must hold a view of it."""
     for kind in state.layout.types.values():
         if kind.name not in layout.types:
             _remove_type(state, kind)
@@ -92,7 +92,7 @@ def _change_type(state: NodeState, before: TypeLayout, after: TypeLayout, codec:
 
 
 def _write_back(state: NodeState, kind: TypeLayout) -> None:
-    """Writes to the stored documents of a type what was changed in place. They keep their rows."""
+    """Write to the stored documents of a type what was changed in place. They keep their rows."""
     lids = _lids_of(state, kind)
     for chunk in _chunks(lids[state.changed.array[lids] > 0]):
         writes = StoreWrites()
@@ -122,7 +122,7 @@ def _columns_of(
 
 
 def _has_new_type(known: ColumnSource, source: ColumnSource) -> bool:
-    """Whether the stored documents say other values now. Of a part, also where the whole field reads otherwise."""
+    """Return whether stored documents say other values now. Of a part, also where the whole field reads otherwise."""
     return known.field.type != source.field.type or known.source_type != source.source_type
 
 
@@ -133,7 +133,7 @@ def _fill(
     columns: dict[str, Column],
     missing: Sequence[ColumnSource],
 ) -> None:
-    """Fills columns from the stored documents. Rows of dead ones, and of other types, stay unset."""
+    """Fill columns from the stored documents. Rows of dead ones, and of other types, stay unset."""
     names = list(dict.fromkeys(source.source for source in missing))
     for source in missing:
         columns[source.name].pad(state.limit)

@@ -30,7 +30,7 @@ _NONE_REFUSED: Final[Mapping[tuple[int, int], Sequence[int]]] = MappingProxyType
 
 
 def replay(log: OperationLog, state: NodeState, last: int = 0, before: Mapping[int, int] = _NO_END) -> Replay:
-    """Applies every record after `state.applied`, and says what was done; with the outcomes of the `last` operations.
+    """Apply every record after `state.applied`; return what was done, with the outcomes of the `last` operations.
     Those of a partition in `before` only below that sequence.
 
     Errors: Corruption by file and offset.
@@ -44,7 +44,7 @@ def replay(log: OperationLog, state: NodeState, last: int = 0, before: Mapping[i
 
 
 def refused_entries(log: OperationLog, applied: Sequence[Mark]) -> dict[tuple[int, int], tuple[int, ...]]:
-    """By partition and sequence of a record, the places of entries that later records refuse."""
+    """Return by partition and sequence of a record the places of entries that later records refuse."""
     refused: dict[tuple[int, int], tuple[int, ...]] = {}
     for record in log.refusals(list(applied)):
         sequence, places = read_refusal(record.payload, partial(_where, record))
@@ -85,7 +85,7 @@ class Replay:
         self._held_bytes = 0
 
     def take(self, record: LogRecord) -> None:
-        """Gathers a record, or holds it until its turn comes. Errors: Corruption."""
+        """Gather a record, or hold it until its turn comes. Errors: Corruption."""
         held = self._held[record.partition]
         if held:
             self._hold(record)
@@ -97,7 +97,7 @@ class Replay:
                 self._gather(record)
 
     def apply(self) -> None:
-        """Applies what was gathered."""
+        """Apply what was gathered."""
         outcomes = [*self.outcomes, *apply_entries(self._state, self._entries)]
         self.outcomes = outcomes[max(0, len(outcomes) - self._last) :]
         self.operations += len(self._entries)
@@ -105,8 +105,7 @@ class Replay:
         self._size_bytes = 0
 
     def missing_markers(self) -> list[NewRecord]:
-        """What lacks of the markers of a layout, of which some partitions have one: whoever logged them was
-        interrupted."""
+        """Return the markers of a layout that some partitions lack: whoever logged them was interrupted."""
         found = next((held[0] for held in self._held if held), None)
         if found is None:
             return []
@@ -114,7 +113,7 @@ class Replay:
         return [NewRecord(partition, found.payload, RecordKind.CONFIGURATION) for partition in missing]
 
     def _is_next(self, record: LogRecord) -> bool:
-        """Whether it is to be applied now; False: it was. Errors: Corruption where neither is certain."""
+        """Return whether the record comes next; False: it was applied. Errors: Corruption where neither is certain."""
         partition, mark, recent = record.partition, record.mark, self._recent[record.partition]
         ahead = mark.sequence - self._state.applied[partition].sequence
         if ahead == 1:
@@ -169,7 +168,7 @@ class Replay:
             )
 
     def _change_layout(self) -> None:
-        """Goes on under the layout that all partitions have come to, if they have."""
+        """Go on under the layout that all partitions have come to, if they have."""
         if not all(self._held):
             return
         markers = [held.popleft() for held in self._held]

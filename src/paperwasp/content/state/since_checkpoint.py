@@ -13,18 +13,18 @@ class SinceCheckpoint:
         self.restart(limit)
 
     def restart(self, limit: int, changes: int = 0) -> None:
-        """A checkpoint was begun when lids reached up to `limit`."""
+        """Count from 0 again: a checkpoint was begun when lids reached up to `limit`."""
         self.limit = limit
         self.changes = changes
         self.log_bytes = 0
 
     def note(self, changes: int, log_bytes: int) -> None:
-        """Changes that were applied, and what they take in the log."""
+        """Count changes that were applied, and the bytes that they take in the log."""
         self.changes += changes
         self.log_bytes += log_bytes
 
     def is_due(self, state: NodeState) -> bool:
-        """Tell whether that is enough for the next checkpoint."""
+        """Return whether that is enough for the next checkpoint."""
         return (
             state.limit - self.limit >= limits.CHECKPOINT_DOCUMENTS
             or self.log_bytes >= limits.CHECKPOINT_LOG_BYTES

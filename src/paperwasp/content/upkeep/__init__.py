@@ -1,4 +1,4 @@
-"""What runs behind the writer of a node, a little at a time, and what keeps room for it.
+"""Work behind the writer of a node, a little at a time, and the watch over its disk and memory.
 
 row_filling          adds new documents to the rows from which hits are rendered
 graph_building       builds graphs over vectors that lack them

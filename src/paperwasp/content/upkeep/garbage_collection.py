@@ -60,7 +60,7 @@ class GarbageCollector:
         self._removed = 0
 
     def __call__(self) -> float:
-        """Collects the next chunk where a round is due; gives the seconds to the one after it."""
+        """Collect the next chunk where a round is due; return the seconds to the one after it."""
         begun_ns = self._environment.monotonic_ns()
         if self._round is None:
             if begun_ns < self._next_round_ns:
@@ -94,7 +94,7 @@ class GarbageCollector:
             _LOG.info("Garbage collection has removed %d documents", self._removed)
 
     def _remove(self, document_ids: Sequence[str]) -> int:
-        """Removes those that still match; gives how many did. Errors: what an operation was answered with."""
+        """Remove those that still match; return how many did. Errors: what an operation was answered with."""
         answers: list[object] = []
         done = Event()
 

@@ -41,7 +41,7 @@ class GraphBuilding:
         self._step = limits.GRAPH_FIRST_VECTORS
 
     def __call__(self) -> float:
-        """Adds the next vectors; gives the seconds until more are due."""
+        """Add the next vectors; return the seconds until more are due."""
         view = self._current.reader.view()
         key, unbuilt = next(unbuilt_graphs(view), (None, None))
         if key is None or unbuilt is None:

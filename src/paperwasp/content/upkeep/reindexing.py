@@ -52,7 +52,7 @@ class Chunk(Struct, frozen=True):
 
     @property
     def progress(self) -> float:
-        """How far into the space of global ids the chunk reaches."""
+        """The share of the space of global ids up to the end of the chunk."""
         return 1.0 if self.token is None else int.from_bytes(self.token, "big") / (1 << 8 * GID_BYTES)
 
     def first(self, count: int) -> Chunk:
@@ -65,7 +65,7 @@ class Chunk(Struct, frozen=True):
 def reindex(
     reader: Reader, operations: OperationQueue, request: ReindexRequest, reply: Callable[[object], None]
 ) -> None:
-    """Begins with the next chunk; `reply` gets the ReindexResponse when it is applied, or an error.
+    """Begin with the next chunk; `reply` gets the ReindexResponse when it is applied, or an error.
 
     Errors, raised here: Overload while many operations wait; InvalidInput, also of a document that cannot be processed.
     """
@@ -122,7 +122,7 @@ class _Answers:
         self._is_slow = processor is not None and processor.is_slow
 
     def begin(self, view: View) -> None:
-        """Submits the documents of the chunk; `view` is from before they were read, from its store.
+        """Submit the documents of the chunk; `view` is from before they were read, from its store.
 
         Errors: InvalidInput of a document that cannot be processed; Overload.
         """
@@ -135,7 +135,7 @@ class _Answers:
     def _process_beside(
         self, view: View, documents: Sequence[StoredDocument], take_count: Callable[[int], None]
     ) -> None:
-        """Processes the first of some documents on another thread, and submits them.
+        """Process the first of some documents on another thread, and submit them.
 
         `take_count` is called with how many they are, and again where there is room for fewer.
         """
@@ -157,7 +157,7 @@ class _Answers:
     def _submit(
         self, operations: Sequence[Reindex], documents: Sequence[StoredDocument], take_count: Callable[[int], None]
     ) -> None:
-        """Submits as many of the operations as there is room for: what was made of them may have been costly.
+        """Submit as many of the operations as there is room for: what was made of them may have been costly.
 
         Errors: Overload where there is room for none; those of `Adder`.
         """
@@ -200,8 +200,8 @@ class _Answers:
         made: dict[str, Value],
         empty_values: Mapping[str, Value],
     ) -> dict[str, Value]:
-        """What is made of a document that was stored without its empty values. Where something cannot be made of what
-        is there, a field that is missing counts as empty: it may have been, and words would be lost otherwise."""
+        """Add what is made of a document that was stored without its empty values. Where something cannot be made of
+        what is there, a missing field counts as empty: it may have been, and words would be lost otherwise."""
         if processor.fields <= made.keys():
             return made
         try:
@@ -221,7 +221,7 @@ class _Answers:
             self._try_again() if self._changed and self._error is None else self._answer()
 
     def _try_again(self) -> None:
-        """Those that were changed between reading and applying, as they are now."""
+        """Read again, and submit, the documents that were changed between reading and applying."""
         changed, self._changed = self._changed, []
         view = self._reader.view()
         found = [view.store.get(id.gid) for id in changed]

@@ -1,4 +1,4 @@
-"""How much disk and memory is used, and whether that leaves room for more documents.
+"""The use of disk and memory, and whether it leaves room for more documents.
 
 A probe measures; a gate compares with the limits of a content cluster and refuses operations by which data could grow,
 as long as one of them is exceeded. Reading goes on, and so does what makes room. Feeding opens by itself when usage has
@@ -110,7 +110,7 @@ class FeedGate:
         return self._reason
 
     def lets_through(self, changes: ApplyChanges) -> bool:
-        """Whether `check` has nothing against any of them."""
+        """Return whether `check` refuses none of the changes."""
         return self._reason is None and max(changes.sizes_bytes) <= self._limits.document_bytes
 
     def check(self, operation: Operation | PlainChange, size_bytes: int = 0) -> None:
@@ -128,12 +128,12 @@ class FeedGate:
             )
 
     def check_any(self) -> None:
-        """Checks that documents may be indexed again. Errors: NoSpace."""
+        """Check that documents may be indexed again. Errors: NoSpace."""
         if self._reason is not None:
             raise NoSpace(self._reason)
 
     def configure(self, new: ResourceLimits, host: str = "localhost", distribution_key: int = 0) -> None:
-        """Sets other limits; feeding that the old ones blocked is judged by the next measurement.
+        """Set other limits; feeding that the old ones blocked is judged by the next measurement.
 
         Host and distribution key of the node are part of the error that refuses an operation.
         """
@@ -142,7 +142,7 @@ class FeedGate:
             self._limits, self._exhausted = new, frozenset()
 
     def observe(self, usage: Usage) -> None:
-        """Blocks feeding, or allows it again, by the measured usage."""
+        """Block feeding, or allow it again, by the measured usage."""
         self.usage = usage
         found = dict(self._exhaustions(usage))
         before, self._exhausted = self._exhausted, frozenset(found)

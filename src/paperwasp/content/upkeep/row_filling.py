@@ -36,7 +36,7 @@ class RowFilling:
         self._seen_limit = 0
 
     def __call__(self) -> float:
-        """Adds a chunk of documents; gives the seconds until the next. It works no more than half of the time."""
+        """Add a chunk of documents; return the seconds until the next. It works no more than half of the time."""
         view = self._reader.view()
         view.rows.open(view.gids[: view.limit])
         begun_ns, seen_limit = self._environment.monotonic_ns(), self._seen_limit

@@ -33,7 +33,7 @@ class CurrentState:
         self.reader = Reader(view_of(state, None, ()))
 
     def publish(self) -> None:
-        """Shows readers the state as it is now. Its layout has the types of the configured one, if there is one."""
+        """Show readers the state as it is now. Its layout has the types of the configured one, if there is one."""
         if self._layout is not None:
             self.state.layout = self._layout
         self.reader.show(view_of(self.state, self._configured, self._imports))
@@ -51,7 +51,7 @@ class CurrentState:
             )
 
     def replace_state(self, state: NodeState) -> None:
-        """Publishes a state of the same documents for the one that there is, which goes when nobody reads it any
+        """Publish a state of the same documents for the one that there is, which goes when nobody reads it any
         more."""
         before, self.state = self.state, state
         self.publish()
@@ -60,7 +60,7 @@ class CurrentState:
         before.index.close()
 
     def close(self) -> None:
-        """Closes the state in force, and removes the stores of those before it."""
+        """Close the state in force, and remove the stores of those before it."""
         self.state.store.close()
         self.state.index.close()
         for remove_store in self._store_removals:

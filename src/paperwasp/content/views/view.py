@@ -101,7 +101,7 @@ class View(Struct, frozen=True, eq=False):
         ]
 
     def is_dead(self, lid: int) -> bool:
-        """Whether the row is one of a document that was replaced or removed before this view: its values may be gone.
+        """Return whether the document of a row was replaced or removed before this view: its values may be gone.
         Rows that came after the view are not."""
         return lid < self.limit and not int(self.live[lid >> 6]) >> (lid & 63) & 1
 

@@ -40,11 +40,11 @@ _parsed = lru_cache(_PARSED)(parse_selection)
 """A visit asks with the same selection again and again."""
 
 Filter = Callable[[bytes, StoredDocument], bool]
-"""Whether a document, with its global id, is one of the visit."""
+"""Says whether a document, with its global id, is one of the visit."""
 
 
 def visit(store: DocumentStore, view_of: Callable[[], View], request: VisitRequest) -> VisitResponse:
-    """The next chunk. `view_of` gives what is published now. Errors: InvalidInput, also LanguageError."""
+    """Return the next chunk. `view_of` gives what is published now. Errors: InvalidInput, also LanguageError."""
     start, end = span(request)
     if request.token:
         if len(request.token) != GID_BYTES:
@@ -65,7 +65,7 @@ def visit(store: DocumentStore, view_of: Callable[[], View], request: VisitReque
 
 
 def _as_they_are(scan: Iterator[tuple[bytes, StoredDocument]], view: View) -> Iterator[tuple[bytes, StoredDocument]]:
-    """What a scan has that began before the view: documents that were replaced or removed since, as they are now."""
+    """Yield the documents of a scan that began before the view; those replaced or removed since, as they are now."""
     for gid, document in scan:
         if view.is_dead(document.lid):
             now = next(view.store.scan(gid, removes=True), None)
@@ -99,12 +99,12 @@ def _chunk(scan: Iterator[tuple[bytes, StoredDocument]], view: View, request: Vi
 
 
 def _is_over(scan: Iterator[tuple[bytes, StoredDocument]], accepts: Filter) -> bool:
-    """Whether nothing of the visit is left, as far as that is soon seen: so that fewer are sent for nothing."""
+    """Return whether nothing of the visit is left, if that is soon seen: it saves a last request for nothing."""
     return not any(looked > _LOOKED_AHEAD or accepts(*found) for looked, found in enumerate(scan, 1))
 
 
 def _show_of(view: View, request: VisitRequest) -> Callable[[StoredDocument], bytes | None]:
-    """Makes a function that renders the requested fields of a document; it returns None for one that was removed."""
+    """Make a function that renders the requested fields of a document; it returns None for one that was removed."""
     fields_of, fields, tensor_form = view.shown_fields_of, request.fields, request.tensor_form
     if fields is not None and not fields:
         return lambda document: None if document.lid == NO_LID else _NO_FIELDS
@@ -112,7 +112,7 @@ def _show_of(view: View, request: VisitRequest) -> Callable[[StoredDocument], by
 
 
 def filter_of(view: View, request: VisitRequest) -> Filter:
-    """Makes the filter of the documents that are visited, from the conditions of the request, the cheapest first.
+    """Make the filter of the documents that are visited, from the conditions of the request, the cheapest first.
 
     Errors: InvalidInput for a selection that is none.
     """
@@ -129,7 +129,7 @@ def filter_of(view: View, request: VisitRequest) -> Filter:
 
 
 def _identity(view: View, request: VisitRequest) -> Filter:
-    """By the document's id, its namespace and type; and whether it is there, if it must be."""
+    """Accept documents by id, namespace and type, and only live ones unless removes are wanted."""
     known, hidden_lid = view.layout.types, None if request.removes else NO_LID
     if request.id_prefixes:
         prefixes = tuple(prefix for prefix in request.id_prefixes if type_of_id(prefix) in known)
@@ -139,7 +139,7 @@ def _identity(view: View, request: VisitRequest) -> Filter:
 
 
 def _by_removal_time(request: VisitRequest) -> Filter:
-    """Accepts all live documents, and those whose removal was recent when the visit began."""
+    """Accept all live documents, and those whose removal was recent when the visit began."""
     oldest_us = oldest_tombstone_us(request.now_us)
     return lambda _, document: not document.is_removed or document.timestamp_us >= oldest_us
 
@@ -150,7 +150,7 @@ def _by_time(view: View, request: VisitRequest) -> Filter:
 
 
 def _by_selection(view: View, request: VisitRequest) -> Filter:
-    """Accepts documents that match the selection. Of a removed document nothing is known but its id."""
+    """Accept documents that match the selection. Of a removed document nothing is known but its id."""
     matches, now_us = matcher(request.selection), request.now_us
 
     def accepts(_: bytes, document: StoredDocument) -> bool:
@@ -180,7 +180,7 @@ def span(request: VisitRequest) -> tuple[bytes, bytes | None]:
 
 
 def _progress(gid: bytes, request: VisitRequest) -> float:
-    """How far into its span the visit is."""
+    """Return the share of its span that the visit has done."""
     start, end = span(request)
     first = int.from_bytes(start, "big")
     last = _SPACE if end is None else int.from_bytes(end, "big")
