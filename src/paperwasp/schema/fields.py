@@ -31,13 +31,12 @@ from paperwasp.schema.model import (
 )
 from paperwasp.schema.tree import INT_MAX, Problems, SchemaNode, boolean, integer, nearest, number, one_of
 
-# One field of a document summary, as a field or a document summary declares it.
-#
-# Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#summary
-
 
 def summary_of(node: SchemaNode, name: str, source: str, problems: Problems) -> SummaryField:
-    """The summary field `name` that the element says, of the field `source` unless it names others."""
+    """Read `summary` of a field or a document summary: the field `name`, of the field `source` unless it names others.
+
+    Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#summary
+    """
     words = {child.keyword for child in node.children}
     transforms = words & {"dynamic", "tokens"}
     if len(transforms) > 1:

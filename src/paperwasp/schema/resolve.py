@@ -22,7 +22,8 @@ from paperwasp import limits
 from paperwasp.core.steps import step
 from paperwasp.document.types import ReferenceType
 from paperwasp.errors import Finding, InvalidInput, LanguageError
-from paperwasp.schema.declaration import Declared, Source, connect, declare
+from paperwasp.schema.connections import connect
+from paperwasp.schema.declaration import Declared, Source, declare
 from paperwasp.schema.fieldsets import resolve_fieldsets
 from paperwasp.schema.indexing import check_script
 from paperwasp.schema.model import DocumentSummary, Field, FieldSet, Schema

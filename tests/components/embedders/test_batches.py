@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.components.embedders.base import Lane, Remembered
+from paperwasp.components.embedders.base import Remembered
+from paperwasp.components.embedders.batches import Lane
 
 
 class Model:

@@ -1,7 +1,8 @@
 """Embedders: components of services.xml that make tensors of text, for fields when documents are fed and in queries.
 
     registry      type of a component → the class that runs it; what is wrong with a component, at its deployment
-    base          what all embedders share: settings, prepending, remembering by text, runs of many texts, errors
+    base          the base of all embedders: settings, prepending, remembering by text, errors
+    batches       runs of a model on the texts of many threads
     model_files   the files of models and tokenizers that components name
 
 A type of embedder is one class, which registers itself; `vectors` and `http_services` have several that differ in
