@@ -142,7 +142,7 @@ class FixedLengthChunker:
 
 
 def _end(text: str, start: int, target: int) -> int:
-    """Where the chunk ends that begins at `start`: the place after its last character."""
+    """Return the end of the chunk that begins at `start`: the place after its last character."""
     soft, hard = start + _round(target * _SOFT_SHARE), start + _round(target * _HARD_SHARE)
     place = start + target
     while place < min(soft, len(text)):

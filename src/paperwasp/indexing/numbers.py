@@ -73,7 +73,7 @@ _LONGEST_HEX: Final = 1000
 
 @compiles("arithmetic")
 def _arithmetic(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
-    """From left to right; without one of the numbers there is none."""
+    """Compile arithmetic: from left to right; without one of the numbers there is no value."""
     first, *others = (scope.compile(operand, type_) for operand in expression.operands)
     found = _number(expression, first.type, scope)
     rest: list[tuple[Compiled, Callable[[Number, Number], Number]]] = []

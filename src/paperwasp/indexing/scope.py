@@ -63,17 +63,17 @@ class Run(Struct):
     id: DocumentId
     now_seconds: int
     random: Callable[[int], int]
-    """From a bound to a whole number from 0 to below it."""
+    """Returns a whole number from 0 to below a bound."""
     is_update: bool = False
     language: str = ""
     """The tag that `set_language` has set; empty: none."""
     variables: MutableMapping[str, Value] = field(default_factory=dict)
     outputs: dict[str, Value] = field(default_factory=dict)
     characters_left: int = limits.INDEXING_CHARACTERS
-    """How much text the scripts may still put together, for all fields."""
+    """The characters of text that the scripts may still put together, for all fields."""
     elements_left: int = limits.INDEXING_ELEMENTS
     time_left: TimeLeft = no_end
-    """That of the operation, for components."""
+    """The time that the operation still has, for components."""
 
     def text(self, text: str) -> str:
         """A text that was put together. Errors: ScriptError where there are too many."""
@@ -257,7 +257,7 @@ def joined(first: DataType | None, second: DataType | None) -> DataType | None:
 
 
 def fit_of(source: DataType, target: DataType) -> Fit | None:
-    """How a value of `source` becomes one of `target`, without losing anything; None: it cannot."""
+    """Return the function that makes a value of `source` one of `target`, without loss; None: it cannot be."""
     if source == target or (is_text(source) and is_text(target)):
         return _same
     if is_number(source) and is_number(target):

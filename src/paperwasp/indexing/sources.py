@@ -157,7 +157,7 @@ def _input(expression: Expression, type_: DataType | None, scope: Scope) -> Comp
 
 
 def input_of(expression: Expression, path: str, scope: Scope) -> tuple[Step, DataType]:
-    """How the value of a field is read, or of a member of a struct by its path; and its type."""
+    """Return the step that reads a field, or a member of a struct by its path, and the type of its value."""
     name, *members = path.split(".")
     found = scope.sources.get(name)
     if found is None:

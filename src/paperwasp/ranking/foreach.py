@@ -58,7 +58,7 @@ class Folding(Struct):
 
     operation: str
     is_used: Callable[[int], int]
-    """From a value to the value that says whether it is taken."""
+    """Returns of a value the one that tells whether it is taken."""
     builder: ProgramBuilder
     value: int
     count: int

@@ -33,7 +33,7 @@ UBJSON: Final = ".ubj"
 
 
 def names_path(path: str) -> str:
-    """Where the names of the features of a saved model may be."""
+    """Return the path of the file that may name the features of a saved model."""
     return path.removesuffix(UBJSON) + "-features.txt"
 
 

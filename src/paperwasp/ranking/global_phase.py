@@ -30,7 +30,7 @@ _MOST: Final = float(np.finfo(np.float32).max)
 
 
 def linear(values: Floats) -> Floats:
-    """From 0 for the least to 1 for the greatest; 0.5 where all are the same."""
+    """Scale values from 0 for the least to 1 for the greatest; 0.5 where all are the same."""
     ordinary = values[np.abs(values) < _MOST]
     low, high = (float(ordinary.min()), float(ordinary.max())) if len(ordinary) else (0.0, 0.0)
     if high <= low:
@@ -41,7 +41,7 @@ def linear(values: Floats) -> Floats:
 
 
 def reciprocal_rank(values: Floats, k: float = DEFAULT_K) -> Floats:
-    """1 / (k + rank): the greatest value has rank 1; equal values keep the order of the hits. NaN is last."""
+    """Return 1 / (k + rank): the greatest value has rank 1; equal values keep the order of the hits. NaN is last."""
     order = np.argsort(-np.where(np.isnan(values), -np.inf, values), kind="stable")
     found = np.empty(len(values))
     found[order] = _reciprocals(k, len(values))
@@ -91,7 +91,7 @@ class GlobalPhase(Struct, frozen=True, eq=False, dict=True):
 
     program: Program
     rerank_count: int
-    """How many hits it ranks, of the best."""
+    """The number of the best hits that it ranks."""
     rank_score_drop_limit: float | None
     """Hits with a relevance of this or lower are dropped."""
     explained: Callable[[], Explanation] | None = None

@@ -335,7 +335,7 @@ class TensorLiteral(ExpressionNode, frozen=True):
 
 
 class SlicePlace(ExpressionNode, frozen=True):
-    """Where a slice cuts one dimension: at a label, or at the index (or label) that an expression gives.
+    """The cut of a slice through one dimension: at a label, or at the index (or label) that an expression gives.
 
     Without a dimension it is the only mapped one for a label, the only indexed one for an index.
     """

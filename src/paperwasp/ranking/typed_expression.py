@@ -31,7 +31,7 @@ class TypedExpression(NamedTuple):
     reads: tuple[str, ...] = ()
     """The rank features that it asks for, functions in their places, and the inputs."""
     phases: tuple[str, ...] = ()
-    """Where it may stand."""
+    """The phases in which it may stand."""
     pending: tuple[str, ...] = ()
     """The parts of it that are not executed yet."""
     undeclared: tuple[str, ...] = ()

@@ -27,7 +27,7 @@ _PROFILE = TextProfile()
 
 
 class Speech(Struct, frozen=True):
-    """How the terms of one file of rules are compared."""
+    """The comparison of the terms of one file of rules."""
 
     stemming: bool = True
     """False: as they are written."""

@@ -31,7 +31,7 @@ from paperwasp.search.query_language import Annotations
 
 
 class _Slot(QueryNode):
-    """Where something is to be put: (kind of branch, node); no kind: as the terms around it."""
+    """A place for produced nodes, each with its kind of branch; no kind: as the terms around it."""
 
     __slots__ = ("made",)
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 
 class Reading(Struct, frozen=True):
-    """How the words of an index are read."""
+    """The reading of the words of an index."""
 
     is_whole: bool = False
     """True where a value is one word, whatever stands there: `match: word` and `match: exact`."""

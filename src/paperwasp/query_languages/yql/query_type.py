@@ -22,7 +22,7 @@ SYNTAXES: Final = ("none", "simple", "web", "advanced", "yql")
 
 
 class QueryType(Struct, frozen=True):
-    """How to read a text. `profile` is a linguistics profile in place of those of the fields."""
+    """The reading of a text. `profile` is a linguistics profile in place of those of the fields."""
 
     composite: str
     tokenization: str

@@ -286,7 +286,7 @@ _AFTER: Final = {
     True: compile_later(rf"(?:[{_STARS}]|!+[0-9]*|\))*(?=\s|\Z)"),
     False: compile_later(rf"(?:[{_STARS}]|!+[0-9]*)*(?=\s|\Z)"),
 }
-"""Whether a group is open → the characters that may stand behind a word."""
+"""The characters that may stand behind a word; True: in an open group."""
 
 
 def terminated(index: str, text: str, at: int, terminator: str) -> tuple[Item | None, int]:
@@ -327,7 +327,7 @@ def _find_quoted(text: str, at: int, in_group: bool) -> tuple[str, int] | None:
 
 
 def _length(run: str, in_group: bool) -> int:
-    """How much of a run of characters is the word: less one star, one weight, and the ends of groups behind it."""
+    """Return the length of the word in a run of characters: less one star, one weight, and ends of groups behind it."""
     end, stars, weights = len(run), 1, 1
     while end > 1:
         digits = len(run[:end]) - len(run[:end].rstrip("0123456789"))

@@ -31,7 +31,7 @@ class UserQueryItem(Item, frozen=True):
 
 
 class Grammar(Struct, frozen=True):
-    """How a text is to be read, as far as it was said: the name of a query type, `raw` or `segment`, and its parts."""
+    """The reading of a text, as far as a query sets it: the name of a query type, `raw` or `segment`, and its parts."""
 
     name: str = ""
     composite: str = ""

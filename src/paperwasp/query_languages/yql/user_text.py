@@ -53,7 +53,7 @@ class UserText(NamedTuple):
     is_yql_default: bool = False
     """True where `type` holds for `userInput` too, unless that says another: `model.type.isYqlDefault`."""
     max_items: int = limits.QUERY_ITEMS
-    """How many items the whole query may have."""
+    """The most items that the whole query may have."""
 
 
 def complete(tree: Item, user: UserText) -> Item | None:

@@ -57,7 +57,7 @@ class TooMuchMemory(RunFailed):
 
 
 class SessionSettings(Struct, frozen=True):
-    """How a model is run. A device that is not there is the CPU."""
+    """The settings of a model's runs. A device that is not there is the CPU."""
 
     intraop_threads: int = 1
     interop_threads: int = 1

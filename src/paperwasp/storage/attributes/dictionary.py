@@ -172,7 +172,7 @@ class ScannedText(NamedTuple):
 
     content: NDArray[np.uint8]
     ends: NDArray[np.uint64]
-    """Where each string ends in `content`; the next begins a separator later."""
+    """The end of each string in `content`; the next begins a separator later."""
     has_lines: NDArray[np.bool_]
     """True for a string of several lines."""
     cased: bool

@@ -244,7 +244,7 @@ def _estimate(picture: _Picture, wanted: Wanted, length: int) -> int:
 
 
 def _spans(picture: _Picture, wanted: Wanted) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where what is wanted stands among the sorted values: starts, lengths (NaN is sorted last, beyond any range)."""
+    """Find the wanted ones among the sorted values: starts, lengths (NaN is sorted last, beyond any range)."""
     lows, highs = wanted.ranges(picture.values.dtype)
     starts = np.searchsorted(picture.values, lows, "left")
     ends = np.searchsorted(picture.values, highs, "right")

@@ -189,7 +189,7 @@ def split(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def places_of(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where the elements of these rows stand, one row after another; and the lengths of the rows."""
+    """Return the places of the elements of these rows, one row after another, and the lengths of the rows."""
     starts, lengths = split(rows)
     return spread(starts, lengths), lengths
 

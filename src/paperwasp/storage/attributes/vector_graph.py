@@ -55,7 +55,7 @@ Nodes = NDArray[np.uint32]
 
 
 class GraphSettings(Struct, frozen=True):
-    """How a graph is made. `metric`: by the name of schemas; empty: euclidean."""
+    """The settings of a graph. `metric`: by the name of schemas; empty: euclidean."""
 
     metric: str = ""
     max_links: int = 16
@@ -384,8 +384,11 @@ class VectorGraph:
     # Saving
 
     def freeze(self) -> Arrays:
-        """What is saved of it, for the elements as they are numbered now; while it is built, what there is after the
-        piece that is being built. Nothing where elements have got other numbers since that began."""
+        """Return the arrays that are saved, for the elements as they are numbered now.
+
+        While the graph is built, they are those after the piece that is being built; none where elements have got other
+        numbers since that began.
+        """
         if self.is_built:
             return self._frozen() | {"graph_linked": np.packbits(self._linked.view() > 0, bitorder="little")}
         with self._step:

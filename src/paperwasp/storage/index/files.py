@@ -254,7 +254,7 @@ _NO_TERMS: Final[Terms] = np.empty(0, np.uint32)
 
 
 class WordsEnd(Struct, frozen=True):
-    """How far the words of a lexicon are saved: `words` of them, and of the terms learned late those before `late`."""
+    """The end of the saved words of a lexicon: `words` of them, and of the terms learned late those before `late`."""
 
     words: int = 0
     late: int = 0

@@ -50,7 +50,7 @@ class Segment(Struct, frozen=True, eq=False, dict=True):
     fields: tuple[Postings | None, ...]
     tokens: int
     files: tuple[Path | None, ...] = field(default=())
-    """Where the field indexes are on disk; empty while they are in memory only."""
+    """The files of the field indexes on disk; empty while they are in memory only."""
 
     @cached_property
     def field_indexes(self) -> tuple[Buffer | None, ...]:
