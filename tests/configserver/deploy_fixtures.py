@@ -26,9 +26,9 @@ from paperwasp.configserver import (
 )
 from paperwasp.coordination.config_store import ConfigStore, FileConfigStore
 from paperwasp.http.messages import Request, Response
-from paperwasp.server.roles.applications import Applications, Change
-from paperwasp.server.roles.containers import ContainerChange
-from paperwasp.server.roles.follower import Follower
+from paperwasp.server.roles.applications import Applications, StagedGeneration
+from paperwasp.server.roles.config_follower import ConfigFollower
+from paperwasp.server.roles.containers import StagedContainers
 from tests.exchanges import answered, whole
 
 CLOCK = Environment(time_ns=lambda: 1_763_633_000_123_000_000, monotonic_ns=lambda: 0)
@@ -157,14 +157,14 @@ class Service(Applications):
             raise self.error
         self.activations.append(activation)
 
-    def prepare(self, activation: Activation) -> Change:
+    def stage(self, activation: Activation) -> StagedGeneration:
         self.activate(activation)
-        return Change(activation, ContainerChange("", {}, {}, (), {}))
+        return StagedGeneration(activation, StagedContainers("", {}, {}, (), {}))
 
-    def commit(self, change: Change) -> None:
+    def commit(self, change: StagedGeneration) -> None:
         pass
 
-    def abandon(self, change: Change) -> None:
+    def abandon(self, change: StagedGeneration) -> None:
         self.activations.remove(change.activation)
 
     def restart(
@@ -208,10 +208,10 @@ def config_server(
     return server
 
 
-def follow(server: ConfigServer, service: Applications, environment: Environment = CLOCK) -> Follower:
+def follow(server: ConfigServer, service: Applications, environment: Environment = CLOCK) -> ConfigFollower:
     """Has the service serve what is active in the store of that config server, from now on."""
     name = f"process-{next(_NUMBERS)}"
-    follower = Follower(name, server.sessions, server.models, server.convergence, service, environment)
+    follower = ConfigFollower(name, server.sessions, server.models, server.convergence, service, environment)
     follower.start()
     return follower
 

@@ -22,7 +22,7 @@ from paperwasp.application.package import ApplicationPackage
 from paperwasp.application.preprocess import with_includes
 from paperwasp.application.xml import parse_xml
 from paperwasp.configserver import ApplicationId, ConfigServer
-from paperwasp.configserver.worker import Deadline
+from paperwasp.configserver.deadline import Deadline
 from paperwasp.coordination.config_store import FileConfigStore
 from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.core.steps import bounded_work

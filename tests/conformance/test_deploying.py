@@ -10,7 +10,7 @@ import pytest
 
 from paperwasp.base.env import Environment
 from paperwasp.configserver import application_api
-from paperwasp.configserver.worker import Deadline
+from paperwasp.configserver.deadline import Deadline
 from tests import web
 from tests.conformance.conftest import Served
 from tests.conformance.deploying import (

@@ -86,7 +86,7 @@ class Process:
         self.content = ContentClusters(self._directory, messenger, open_file_log)
         self.containers = Containers(messenger, None, 8080)
         self.applications = Applications(self.content, self.containers, "localhost")
-        self.applications.commit(self.applications.prepare(self.chosen))
+        self.applications.commit(self.applications.stage(self.chosen))
 
     def next(self, fields: Fields) -> Activation:
         """A generation with these fields that nobody has chosen yet."""
@@ -169,7 +169,7 @@ WHOLE: Final = {"kept": "blue", "gone": "green", "other": 7}
 def test_nothing_is_lost_that_is_put_before_a_generation_is_given_up(tmp_path: Path, crashes: bool) -> None:
     with process(tmp_path, OLD) as running:
         running.put("before", WHOLE)
-        staged = running.applications.prepare(running.next(NEW))
+        staged = running.applications.stage(running.next(NEW))
         running.put("meanwhile", WHOLE)
         running.assign("before", {"gone": "red", "other": 8})
         running.check()
@@ -189,7 +189,7 @@ def test_a_crash_at_each_step_of_a_change(tmp_path: Path, step: str) -> None:
         running.put("before", WHOLE)
         activation = running.next(NEW)
         name, model, clusters = str(DEFAULT), activation.model, activation.model.content_clusters
-        containers = running.containers.prepare(name, model)
+        containers = running.containers.stage(name, model)
         running.content.stage(name, activation.generation, clusters)
         running.put("staged", WHOLE)
         if step != "staged":
@@ -218,7 +218,7 @@ def test_a_change_that_fails_at_the_swap_is_taken_back(tmp_path: Path, monkeypat
         running.check()
         running.put("after", WHOLE)
         running.check()
-        running.applications.commit(running.applications.prepare(activation))
+        running.applications.commit(running.applications.stage(activation))
         running.choose(activation, NEW)
         running.check()
 
@@ -228,7 +228,7 @@ def test_a_cluster_in_a_fault_is_not_staged(tmp_path: Path) -> None:
         fault = running.content._running[str(DEFAULT), "records"]._node.fault
         fault.begin(OSError("the disk is gone"))
         with pytest.raises(Exception, match="the disk is gone"):
-            running.applications.prepare(running.next(NEW))
+            running.applications.stage(running.next(NEW))
         fault.end()
         running.put("after", WHOLE)
         running.check()
@@ -238,7 +238,7 @@ def fail_to_swap(running: Process, activation: Activation, monkeypatch: pytest.M
     def fail(*_: object) -> None:
         raise SwapFailed
 
-    staged = running.applications.prepare(activation)
+    staged = running.applications.stage(activation)
     with monkeypatch.context() as patched, suppress(SwapFailed):
         patched.setattr(running.containers, "commit", fail)
         running.applications.commit(staged)
@@ -271,7 +271,7 @@ def test_random_changes_and_crashes_lose_nothing(tmp_path: Path, monkeypatch: py
                 case "swap fails":
                     fail_to_swap(running, activation, monkeypatch)
                 case fate:
-                    staged = running.applications.prepare(activation)
+                    staged = running.applications.stage(activation)
                     feed()
                     if fate == "restart":
                         running.content.restart(str(DEFAULT), "records")

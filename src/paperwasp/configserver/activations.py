@@ -16,11 +16,11 @@ from paperwasp.application.model import empty_model
 from paperwasp.base.env import Environment
 from paperwasp.base.records import replace
 from paperwasp.configserver.convergence import Convergence
+from paperwasp.configserver.deadline import Deadline
 from paperwasp.configserver.preparation import Models, Preparation
 from paperwasp.configserver.reindexing import ReindexingControl, Target
 from paperwasp.configserver.repository import Active, ApplicationId, Event, Session, SessionRepository, check_fresh
 from paperwasp.configserver.running import Activation, RunningApplications
-from paperwasp.configserver.worker import Deadline
 from paperwasp.coordination.messages.failures import error_of, refused
 from paperwasp.errors import NotFound, PaperwaspError
 
@@ -130,7 +130,7 @@ class Activations:
         serving it, which say that it is chosen.
         """
         application = chosen.application
-        with self._convergence.prepare(chosen):
+        with self._convergence.propose(chosen):
             if causes:
                 self._reindexing.schedule(application, causes, chosen.generation)
             try:

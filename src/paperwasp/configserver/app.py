@@ -21,7 +21,7 @@ from paperwasp.configserver.reindexing_api import ReindexingApi
 from paperwasp.configserver.server import ConfigServer
 from paperwasp.configserver.services import Restart
 from paperwasp.configserver.state_api import StateApi
-from paperwasp.configserver.worker import Workers
+from paperwasp.configserver.workers import Workers
 from paperwasp.errors import Forbidden, PaperwaspError, Unauthenticated, failure
 from paperwasp.http.cbor import as_accepted, as_json_request
 from paperwasp.http.description import DescriptionApi

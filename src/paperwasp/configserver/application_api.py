@@ -12,6 +12,7 @@ from paperwasp import limits
 from paperwasp.base.env import Environment
 from paperwasp.base.version import VESPA_VERSION
 from paperwasp.configserver.convergence import Convergence
+from paperwasp.configserver.deadline import Deadline
 from paperwasp.configserver.deployments import ACTIVATE_SECONDS
 from paperwasp.configserver.logs import ServiceLog
 from paperwasp.configserver.parameters import (
@@ -28,7 +29,7 @@ from paperwasp.configserver.repository import ApplicationId, SessionRepository
 from paperwasp.configserver.running import Activation, RunningApplications
 from paperwasp.configserver.server import ConfigServer
 from paperwasp.configserver.services import LOCAL, Restart, ServiceAddress
-from paperwasp.configserver.worker import Deadline, Workers
+from paperwasp.configserver.workers import Workers
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import TEXT, Request, Response, json_response
 from paperwasp.http.routing import Router

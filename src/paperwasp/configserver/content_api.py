@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.base.file_contents import size_of
+from paperwasp.configserver.deadline import Deadline
 from paperwasp.configserver.deployments import PREPARE_SECONDS, Deployments
 from paperwasp.configserver.editing import Directories, Edit, delete, is_directory, put_directory, put_file
 from paperwasp.configserver.parameters import (
@@ -32,7 +33,7 @@ from paperwasp.configserver.parameters import (
 )
 from paperwasp.configserver.preparation import Packages
 from paperwasp.configserver.repository import Session, SessionRepository
-from paperwasp.configserver.worker import Deadline, Workers
+from paperwasp.configserver.workers import Workers
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import Request, Response, decode, json_response
 from paperwasp.http.routing import Router

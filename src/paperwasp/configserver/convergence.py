@@ -1,14 +1,14 @@
 """How the config server and the processes that serve agree on a generation, through the config store.
 
     active/<tenant>/<application>/<instance>                which generation is to be served         (`repository`)
-    proposals/<tenant>/<application>/<instance>             a session that every process shall check, or prepare
+    proposals/<tenant>/<application>/<instance>             a session that every process shall check, or stage
     processes/<process>                                     a process that serves: it is waited for
     reports/<process>/<tenant>/<application>/<instance>     how far that process is
 
 An activation has two steps, so that what fails fails before anything has changed for clients:
 
-    propose   every process prepares the generation beside the one that it serves, and reports that, or why it cannot
-    choose    the `active` key is set, once all have prepared; every process swaps, and reports what it serves
+    propose   every process stages the generation beside the one that it serves, and reports that, or why it cannot
+    choose    the `active` key is set, once all have staged it; every process swaps, and reports what it serves
 
 The choice alone is durable. The rest is announced: it is true only while those processes run that say it, and a crash
 before the choice leaves nothing to be taken back. Whoever is told of a change reads what the store holds now, so that
@@ -28,9 +28,9 @@ from msgspec.json import Encoder, decode
 
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
+from paperwasp.configserver.deadline import Deadline
 from paperwasp.configserver.repository import Active, ApplicationId, Session
 from paperwasp.configserver.services import ServiceAddress
-from paperwasp.configserver.worker import Deadline
 from paperwasp.coordination.config_store import ConfigStore
 from paperwasp.coordination.messages.failures import Refused, error_of
 from paperwasp.errors import DeployTimeout, LockFailure
@@ -61,7 +61,7 @@ class Report(Struct, frozen=True):
     """The generation that clients meet; 0: none."""
     services: tuple[ServiceAddress, ...] = ()
     answers: str = ""
-    """The number of the last proposal that was checked, prepared or refused."""
+    """The number of the last proposal that was checked, staged or refused."""
     failed: int = 0
     """The generation that is active and could not be served; 0: none."""
     refusal: Refused | None = None
@@ -88,9 +88,9 @@ class Convergence:
             pass
 
     @contextmanager
-    def prepare(self, chosen: Active) -> Iterator[None]:
-        """While this lasts, all processes have prepared what is about to be chosen; what is not chosen by its end, they
-        give up. Errors: what a process raises that cannot; DeployTimeout; LockFailure."""
+    def propose(self, chosen: Active) -> Iterator[None]:
+        """While this lasts, all processes have staged the generation that is about to be chosen. Where it is not chosen
+        by the end, they give it up. Errors: those of a process that cannot; DeployTimeout; LockFailure."""
         application, previous = chosen.application, chosen.previous_generation
         proposal = Proposal(_number(), "prepare", application, chosen.generation, chosen.session_id, previous)
         with self._proposed(proposal):
@@ -98,7 +98,7 @@ class Convergence:
 
     @contextmanager
     def _proposed(self, proposal: Proposal, deadline: Deadline | None = None) -> Iterator[None]:
-        """While this lasts, the proposal stands, and all processes have checked or prepared it.
+        """While this lasts, the proposal stands, and all processes have checked or staged it.
 
         Errors: that of the first process which cannot; DeployTimeout, with those that have not answered; LockFailure
         where another proposal has taken its place.

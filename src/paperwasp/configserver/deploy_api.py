@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from paperwasp.application.changes.found import Action, Changes, describe_actions
 from paperwasp.base.env import Environment
+from paperwasp.configserver.deadline import Deadline
 from paperwasp.configserver.deployments import ACTIVATE_SECONDS, PREPARE_SECONDS, Deployments
 from paperwasp.configserver.parameters import (
     SESSION,
@@ -28,7 +29,7 @@ from paperwasp.configserver.parameters import (
 from paperwasp.configserver.preparation import Prepared, PrepareOptions
 from paperwasp.configserver.repository import ApplicationId, Session, SessionRepository, State
 from paperwasp.configserver.running import Activation
-from paperwasp.configserver.worker import Deadline, Workers
+from paperwasp.configserver.workers import Workers
 from paperwasp.errors import InvalidInput
 from paperwasp.http.messages import Request, Response, json_response
 from paperwasp.http.routing import Router

@@ -13,11 +13,12 @@ from paperwasp.base.env import Environment
 from paperwasp.base.records import replace
 from paperwasp.base.yielding import computing_alone
 from paperwasp.configserver.activations import Activations
+from paperwasp.configserver.deadline import Deadline
 from paperwasp.configserver.editing import Edit
 from paperwasp.configserver.preparation import Packages, Preparation, Prepared, PrepareOptions
 from paperwasp.configserver.repository import ApplicationId, Event, Session, SessionRepository
 from paperwasp.configserver.running import Activation, RunningApplications
-from paperwasp.configserver.worker import ApplicationLocks, Deadline
+from paperwasp.configserver.workers import ApplicationLocks
 from paperwasp.errors import LockFailure, NotFound, PaperwaspError
 
 PREPARE_SECONDS: Final = 60.0

@@ -24,9 +24,9 @@ from paperwasp.base.file_contents import total_bytes
 from paperwasp.base.records import replace
 from paperwasp.base.yielding import computing_alone
 from paperwasp.configserver.convergence import Convergence
+from paperwasp.configserver.deadline import Deadline
 from paperwasp.configserver.repository import ApplicationId, Event, Session, SessionRepository
 from paperwasp.configserver.running import RunningApplications
-from paperwasp.configserver.worker import Deadline
 from paperwasp.errors import Finding, InvalidInput, InvalidPackage
 
 # Packages that were unpacked and models that were built a moment ago: the next step needs them again.

@@ -13,7 +13,7 @@ from paperwasp.application.model import ApplicationModel, ContentCluster
 from paperwasp.configserver.parameters import APPLICATION, application_in_path, flag
 from paperwasp.configserver.reindexing import ApplicationReindexing, ReindexingChange, ReindexingControl, Run, Target
 from paperwasp.configserver.running import Activation, RunningApplications
-from paperwasp.configserver.worker import Workers
+from paperwasp.configserver.workers import Workers
 from paperwasp.errors import InvalidInput
 from paperwasp.http.messages import Request, Response, json_response
 from paperwasp.http.routing import Router

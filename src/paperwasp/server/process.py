@@ -46,10 +46,10 @@ from paperwasp.limits.monitoring import TELEMETRY_EXPORT_SECONDS
 from paperwasp.server.roles.access_logs import AccessLogs, Logged
 from paperwasp.server.roles.applications import Applications
 from paperwasp.server.roles.backup_files import open_served
+from paperwasp.server.roles.config_follower import ConfigFollower
 from paperwasp.server.roles.containers import Containers
 from paperwasp.server.roles.content_clusters import ContentClusters
 from paperwasp.server.roles.data_directory import DataDirectory
-from paperwasp.server.roles.follower import Follower
 from paperwasp.server.roles.listener import NoServer, Server
 from paperwasp.server.roles.ports import PortRecord
 
@@ -154,7 +154,7 @@ class ServerProcess:
                 reindex_chunk=partial(_reindex, messenger),
                 scratch=data.path,
             )
-            self._follower = Follower(
+            self._follower = ConfigFollower(
                 _PROCESS, self.config.sessions, self.config.models, self.config.convergence, self.applications
             )
             closing.callback(self._follower.close)

@@ -22,7 +22,7 @@ from msgspec import Struct
 from paperwasp.application.model import ApplicationModel
 from paperwasp.configserver import Activation, ApplicationId, ServiceAddress
 from paperwasp.errors import NotFound
-from paperwasp.server.roles.containers import ContainerChange, Containers
+from paperwasp.server.roles.containers import Containers, StagedContainers
 from paperwasp.server.roles.content_clusters import ContentClusters
 from paperwasp.server.roles.ports import container_of
 
@@ -30,11 +30,11 @@ _LOG: Final = logging.getLogger("paperwasp.service")
 _LOCAL: Final = ("localhost", "127.0.0.1", "::1")
 
 
-class Change(Struct, frozen=True):
-    """A generation of an application that is prepared beside the one that is served."""
+class StagedGeneration(Struct, frozen=True):
+    """A generation of an application that is ready beside the one that is served."""
 
     activation: Activation
-    containers: ContainerChange
+    containers: StagedContainers
 
 
 class Applications:
@@ -53,27 +53,27 @@ class Applications:
         """Errors: Conflict, PortTaken where the application could not have the ports that it asks for."""
         self._containers.check(str(application), model)
 
-    def prepare(self, activation: Activation) -> Change:
-        """Has all that the generation needs beside what is served: ports, and content that takes what is new.
+    def stage(self, activation: Activation) -> StagedGeneration:
+        """Make ready what the generation needs beside what is served: ports that are bound, content that can change.
 
         Errors: Conflict, PortTaken, those of the content clusters; then all is as before.
         """
         name, model = str(activation.application), activation.model
-        containers = self._containers.prepare(name, model)
+        containers = self._containers.stage(name, model)
         try:
             self._content.stage(name, activation.generation, model.content_clusters)
         except BaseException:
             self._containers.abandon(containers)
             raise
-        return Change(activation, containers)
+        return StagedGeneration(activation, containers)
 
-    def abandon(self, change: Change) -> None:
-        """Gives up what was prepared; all is as before."""
+    def abandon(self, change: StagedGeneration) -> None:
+        """Give up the staged generation; all is as before."""
         self._content.revert(str(change.activation.application))
         self._containers.abandon(change.containers)
 
-    def commit(self, change: Change) -> None:
-        """What was prepared is what clients meet when it returns. When it raises, what was before still is."""
+    def commit(self, change: StagedGeneration) -> None:
+        """Serve the staged generation; call it once that is chosen. When it raises, what was before is served."""
         activation = change.activation
         name, model = str(activation.application), activation.model
         try:

@@ -1,6 +1,6 @@
 """The containers of all applications, each with a port of its own, and how they change so that no request fails.
 
-A change is prepared, then committed or abandoned. To prepare is to bind the ports that are new and to listen on them,
+A change is staged, then committed or abandoned. To stage is to bind the ports that are new and to listen on them,
 so that one that is taken is known before anything has changed; until the change is committed, they answer that no
 application is there. To commit is to swap, in each container, one reference. A container that goes lets its requests
 end.
@@ -42,8 +42,8 @@ Role = tuple[str, str]
 """Application, and the name of a place of one of its containers (`ports`)."""
 
 
-class ContainerChange(Struct, frozen=True):
-    """A change that is prepared: the listener of every place, which of them are new, and the record before it."""
+class StagedContainers(Struct, frozen=True):
+    """A change that is staged: the listener of every place, which of them are new, and the record before it."""
 
     application: str
     listeners: Mapping[str, Listener]
@@ -119,12 +119,12 @@ class Containers:
 
     # Changes
 
-    def prepare(self, application: str, model: ApplicationModel) -> ContainerChange:
+    def stage(self, application: str, model: ApplicationModel) -> StagedContainers:
         """Has all ports of the application's containers. Errors: Conflict, PortTaken; then nothing has changed."""
         opened: dict[int, Listener] = {}
         with self._lock:
             try:
-                change = self._prepare(application, model, opened)
+                change = self._bind(application, model, opened)
                 self._start_opened(change)
                 if self._record:
                     ports = {cluster: listener.port for cluster, listener in change.listeners.items()}
@@ -137,17 +137,17 @@ class Containers:
         return change
 
     def check(self, application: str, model: ApplicationModel) -> None:
-        """Errors: Conflict, PortTaken, as `prepare` would raise them now."""
+        """Errors: Conflict, PortTaken, as `stage` would raise them now."""
         opened: dict[int, Listener] = {}
         with self._lock:
             try:
-                self._prepare(application, model, opened)
+                self._bind(application, model, opened)
             finally:
                 self._reclaim(application)
                 for listener in opened.values():
                     listener.server.close()
 
-    def _prepare(self, application: str, model: ApplicationModel, opened: dict[int, Listener]) -> ContainerChange:
+    def _bind(self, application: str, model: ApplicationModel, opened: dict[int, Listener]) -> StagedContainers:
         tls = _tls_of(model, self._accounts is not None and self._accounts.authenticates)
         others = {port: _describe(role) for port, (_, role) in self._claims.items() if role[0] != application}
         recorded = self._recorded_ports(application)
@@ -156,7 +156,7 @@ class Containers:
         listeners = {cluster: self._open(application, opened, port) for cluster, port in given.items()}
         for cluster, listener in listeners.items():
             self._claims[listener.port] = (listener, (application, cluster))
-        return ContainerChange(application, listeners, tls, tuple(opened.values()), recorded)
+        return StagedContainers(application, listeners, tls, tuple(opened.values()), recorded)
 
     def _recorded_ports(self, application: str) -> dict[str, int]:
         running = {cluster: place.port for (owner, cluster), place in self._places.items() if owner == application}
@@ -187,8 +187,8 @@ class Containers:
         own = {place.port: (place, role) for role, place in self._places.items() if role[0] == application}
         self._claims = {**others, **own}
 
-    def abandon(self, change: ContainerChange) -> None:
-        """Gives up what was prepared; all is as before."""
+    def abandon(self, change: StagedContainers) -> None:
+        """Gives up what was staged; all is as before."""
         try:
             with self._lock:
                 self._reclaim(change.application)
@@ -198,7 +198,7 @@ class Containers:
             for listener in change.opened:
                 self._close(listener)
 
-    def commit(self, change: ContainerChange, generation: int, name: str, model: ApplicationModel) -> None:
+    def commit(self, change: StagedContainers, generation: int, name: str, model: ApplicationModel) -> None:
         """Serves the application by all its containers. When it raises, what was before still is."""
         with self._lock:
             apps = {container.id: self._app_of(change.application, container.id) for container in model.containers}
@@ -226,7 +226,7 @@ class Containers:
         for listener in changed:
             self._reconnect(listener)
 
-    def _start_opened(self, change: ContainerChange) -> None:
+    def _start_opened(self, change: StagedContainers) -> None:
         """Errors: PortTaken."""
         for key, listener in change.listeners.items():
             if listener in change.opened:

@@ -17,16 +17,16 @@ from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.threads import ThreadPool
 from paperwasp.configserver import Activation, ApplicationId, ConfigServer
 from paperwasp.configserver.convergence import Convergence, Proposal, Report
+from paperwasp.configserver.deadline import Deadline
 from paperwasp.configserver.preparation import Models, Packages
 from paperwasp.configserver.repository import Active, SessionRepository, State
-from paperwasp.configserver.worker import Deadline
 from paperwasp.coordination.config_store import Entry, FileConfigStore
 from paperwasp.coordination.disk import Disk
 from paperwasp.errors import Conflict, DeployTimeout, LockFailure, NoSpace, PaperwaspError
 from paperwasp.http.listening import PortTaken
-from paperwasp.server.roles.applications import Change
-from paperwasp.server.roles.containers import ContainerChange
-from paperwasp.server.roles.follower import Follower
+from paperwasp.server.roles.applications import StagedGeneration
+from paperwasp.server.roles.config_follower import ConfigFollower
+from paperwasp.server.roles.containers import StagedContainers
 from tests.chance import SEED
 from tests.configserver.deploy_fixtures import CLOCK, PACKAGES, Service, build, config_server, deploy, follow
 
@@ -74,14 +74,14 @@ class Process(Service):
         super().__init__()
         self._chance = chance
         self.served: dict[ApplicationId, list[int]] = defaultdict(list)
-        self.prepared: list[Change] = []
+        self.prepared: list[StagedGeneration] = []
 
     def check(self, application: ApplicationId, model: ApplicationModel) -> None:
         self._fail_now_and_then()
 
-    def prepare(self, activation: Activation) -> Change:
+    def stage(self, activation: Activation) -> StagedGeneration:
         self._fail_now_and_then()
-        change = Change(activation, ContainerChange("", {}, {}, (), {}))
+        change = StagedGeneration(activation, StagedContainers("", {}, {}, (), {}))
         self.prepared.append(change)
         return change
 
@@ -89,18 +89,18 @@ class Process(Service):
         if self._chance.random() < 0.1:
             raise PortTaken("the port is taken")
 
-    def commit(self, change: Change) -> None:
+    def commit(self, change: StagedGeneration) -> None:
         self.prepared.remove(change)
         self.served[change.activation.application].append(change.activation.generation)
 
-    def abandon(self, change: Change) -> None:
+    def abandon(self, change: StagedGeneration) -> None:
         self.prepared.remove(change)
 
 
-def process_of(store: FileConfigStore, name: str, service: Service) -> tuple[Follower, Convergence]:
+def process_of(store: FileConfigStore, name: str, service: Service) -> tuple[ConfigFollower, Convergence]:
     """A process with nothing in common with others but the store."""
     sessions, convergence = SessionRepository(store), Convergence(store)
-    return Follower(name, sessions, Models(build, Packages(sessions), SYSTEM), convergence, service), convergence
+    return ConfigFollower(name, sessions, Models(build, Packages(sessions), SYSTEM), convergence, service), convergence
 
 
 class Deployer(threading.Thread):
@@ -207,7 +207,7 @@ def test_a_process_that_comes_later_serves_what_is_active(tmp_path: Path) -> Non
 
 def test_a_generation_that_is_active_and_cannot_be_changed_to_is_the_answer(tmp_path: Path) -> None:
     class Broken(Service):
-        def commit(self, change: Change) -> None:
+        def commit(self, change: StagedGeneration) -> None:
             raise Conflict("the swap failed")
 
     store = FileConfigStore(tmp_path, NO_SYNC)
@@ -243,7 +243,7 @@ def test_a_process_that_says_nothing_is_named_when_the_time_is_over(tmp_path: Pa
         convergence().wait_until_served(DEFAULT, 1)
     answer = "No answer from process one, silent within 1800 seconds"
     with pytest.raises(DeployTimeout, match=f"^{answer}$"):
-        convergence().prepare(Active(2, 2, DEFAULT, 2, 1)).__enter__()
+        convergence().propose(Active(2, 2, DEFAULT, 2, 1)).__enter__()
     server = ConfigServer(store, build)
     session = server.deployments.create(PACKAGES["music"], DEFAULT)
     answer = "timeout of 60 seconds: No answer from process one, silent"
@@ -259,7 +259,7 @@ def test_a_process_that_cannot_read_what_is_active_says_so(tmp_path: Path) -> No
     store = FileConfigStore(tmp_path, NO_SYNC)
     server, sessions = config_server(store), Unreadable(store)
     models = Models(build, Packages(sessions), SYSTEM)
-    Follower("unreadable", sessions, models, Convergence(store), Service()).start()
+    ConfigFollower("unreadable", sessions, models, Convergence(store), Service()).start()
     with pytest.raises(PaperwaspError, match="the disk is broken"):
         deploy(server, "music")
     assert server.sessions.active(DEFAULT)[0] is None
@@ -279,7 +279,7 @@ def test_who_loses_a_race_leaves_the_proposal_that_won(tmp_path: Path) -> None:
             process.report("one", application, Report(answers=proposal.number))
 
     def propose_another() -> None:
-        with winner.prepare(Active(2, 2, DEFAULT, 2)):
+        with winner.propose(Active(2, 2, DEFAULT, 2)):
             is_prepared.set()
             has_lost.wait()
             standing.append(process.proposal(DEFAULT))
@@ -289,7 +289,7 @@ def test_who_loses_a_race_leaves_the_proposal_that_won(tmp_path: Path) -> None:
     threads = ThreadPool("winner", 1)
     process.watch_proposals(answer)
     try:
-        with pytest.raises(LockFailure), loser.prepare(Active(1, 1, DEFAULT, 1)):
+        with pytest.raises(LockFailure), loser.propose(Active(1, 1, DEFAULT, 1)):
             pass
         is_prepared.wait()
     finally:
@@ -301,7 +301,7 @@ def test_who_loses_a_race_leaves_the_proposal_that_won(tmp_path: Path) -> None:
 
 def test_an_answer_keeps_why_a_generation_failed(tmp_path: Path) -> None:
     class Broken(Service):
-        def commit(self, change: Change) -> None:
+        def commit(self, change: StagedGeneration) -> None:
             raise Conflict("the swap failed")
 
     store = FileConfigStore(tmp_path, NO_SYNC)
@@ -322,7 +322,7 @@ class FullDisk(Service):
         self.is_full = True
         self.tries = 0
 
-    def commit(self, change: Change) -> None:
+    def commit(self, change: StagedGeneration) -> None:
         self.tries += 1
         if self.is_full:
             self.abandon(change)
@@ -337,7 +337,7 @@ class Clock:
         self.environment = Environment(time_ns=lambda: 0, monotonic_ns=lambda: int(self.seconds * 1e9))
 
 
-def stop_watching(follower: Follower, store: FileConfigStore) -> None:
+def stop_watching(follower: ConfigFollower, store: FileConfigStore) -> None:
     """Returns when the follower looks only where the test has it look."""
     for stop in follower._stops:
         stop()
@@ -405,11 +405,11 @@ def test_a_fix_is_prepared_and_not_given_up_for_what_failed(tmp_path: Path) -> N
     server.deployments.prepare_and_activate(PACKAGES["music"])
     tries = service.tries
     clock.seconds += limits.SERVE_RETRY_FIRST_SECONDS
-    with server.convergence.prepare(Active(2, 1, DEFAULT, 2, 1)):
-        prepared = follower._followed[DEFAULT].prepared
+    with server.convergence.propose(Active(2, 1, DEFAULT, 2, 1)):
+        prepared = follower._followed[DEFAULT].staged
         clock.seconds += limits.SERVE_RETRY_LONGEST_SECONDS
         follower._look(DEFAULT)
-        assert follower._followed[DEFAULT].prepared is prepared is not None
+        assert follower._followed[DEFAULT].staged is prepared is not None
     assert service.tries <= tries + 1
 
 
@@ -429,4 +429,4 @@ def test_what_nobody_could_serve_is_not_chosen(tmp_path: Path) -> None:
     store = FileConfigStore(tmp_path, NO_SYNC)
     convergence = Convergence(store, clock_after(limits.CONVERGENCE_SECONDS))
     with pytest.raises(DeployTimeout, match="none has joined"):
-        convergence.prepare(Active(1, 1, DEFAULT, 1, 0)).__enter__()
+        convergence.propose(Active(1, 1, DEFAULT, 1, 0)).__enter__()

@@ -28,7 +28,7 @@ from paperwasp.configserver.preparation import Models
 from paperwasp.configserver.repository import Active, SessionRepository
 from paperwasp.coordination.messages.failures import Refused, refused
 from paperwasp.errors import Conflict, InvalidInput, NoSpace, PaperwaspError, failure
-from paperwasp.server.roles.applications import Applications, Change
+from paperwasp.server.roles.applications import Applications, StagedGeneration
 
 _LOG: Final = logging.getLogger("paperwasp.service")
 
@@ -37,7 +37,7 @@ class _Followed(Struct):
     """What this process has made of an application."""
 
     report: Report = Report()
-    prepared: Change | None = None
+    staged: StagedGeneration | None = None
     pause_seconds: float = 0.0
     """How long the failed generation is left alone; 0: none has failed."""
     retry_ns: int = 0
@@ -46,7 +46,7 @@ class _Followed(Struct):
     """Whether nothing of it runs here: it was not served yet, or is deleted."""
 
 
-class Follower:
+class ConfigFollower:
     """Follows the config store for one process. One change at a time of an application; any threads."""
 
     def __init__(
@@ -139,12 +139,12 @@ class Follower:
             self._threads.submit(self._follow, application)
 
     def _look_at_proposal(self, application: ApplicationId, is_withdrawn: bool) -> None:
-        """A proposal that is withdrawn matters only where something was prepared for it, or nothing is served."""
+        """A proposal that is withdrawn matters only where it was staged, or where nothing is served."""
         if is_withdrawn:
             with self._lock:
                 followed = self._followed.get(application)
                 is_idle = application not in self._busy
-                if is_idle and (followed is None or (followed.prepared is None and not followed.serves_nothing)):
+                if is_idle and (followed is None or (followed.staged is None and not followed.serves_nothing)):
                     return
         self.look(application)
 
@@ -185,7 +185,7 @@ class Follower:
             except Exception as error:
                 self._fail(active, followed, self._shown(error, active.generation, application))
         proposal = self._convergence.proposal(application)
-        if followed.prepared is not None and (proposal is None or proposal.number != followed.report.answers):
+        if followed.staged is not None and (proposal is None or proposal.number != followed.report.answers):
             self._abandon(followed)
         if proposal is not None and proposal.number != followed.report.answers:
             self._answer(proposal, followed)
@@ -196,19 +196,19 @@ class Follower:
     def _is_due(self, active: Active, followed: _Followed) -> bool:
         """Whether to serve what is active now: newer than what is served, and not failed just now."""
         if active.generation == followed.report.failed:
-            return followed.prepared is None and self._environment.monotonic_ns() >= followed.retry_ns
+            return followed.staged is None and self._environment.monotonic_ns() >= followed.retry_ns
         return active.generation > followed.report.serves
 
     def _serve(self, active: Active, followed: _Followed) -> None:
-        """Serves what is active; what was prepared for it, if anything. Errors: those of preparing; then what was
+        """Serve what is active, staged already or not. Errors: those of staging it and of changing to it; then what was
         served before still is."""
-        change = followed.prepared
+        change = followed.staged
         if change is None or change.activation.generation != active.generation:
             self._abandon(followed)
-            change = self._applications.prepare(
+            change = self._applications.stage(
                 self._activation(active.application, active.generation, active.session_id, active.previous_generation)
             )
-        followed.prepared = None
+        followed.staged = None
         self._applications.commit(change)
         followed.serves_nothing = active.session_id is None
         followed.pause_seconds = 0.0
@@ -217,7 +217,7 @@ class Follower:
         self._report(active.application, followed, report)
 
     def _answer(self, proposal: Proposal, followed: _Followed) -> None:
-        """Checks or prepares what is proposed, and reports how that went."""
+        """Check or stage what is proposed, and report how that went."""
         refusal: Refused | None = None
         try:
             activation = self._activation(
@@ -226,14 +226,14 @@ class Follower:
             if proposal.step == "check":
                 self._applications.check(proposal.application, activation.model)
             elif proposal.generation > followed.report.serves:
-                followed.prepared = self._applications.prepare(activation)
+                followed.staged = self._applications.stage(activation)
         except Exception as found:
             refusal = refused(self._shown(found, proposal.generation, proposal.application))
         report = replace(followed.report, answers=proposal.number, refusal=refusal)
         self._report(proposal.application, followed, report)
 
     def _abandon(self, followed: _Followed) -> None:
-        change, followed.prepared = followed.prepared, None
+        change, followed.staged = followed.staged, None
         if change is not None:
             self._applications.abandon(change)
 
