@@ -10,7 +10,7 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.base.env import Environment
-from paperwasp.content.housekeeping import Chore, Housekeeping, prepare, prune
+from paperwasp.content.housekeeping import Chore, Housekeeping, prune, refresh_posting_lists
 from paperwasp.storage.attributes import posting
 from tests.content.nodes import TestNode, put, remove, started
 
@@ -113,11 +113,11 @@ def test_old_tombstones_are_pruned(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_posting_lists_are_made_before_a_query_wants_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(posting, "_SMALLEST_COLUMN", 4)
     with started(tmp_path) as node:
-        assert prepare(node.node.reader) == limits.PREPARE_SECONDS, "there are no rows"
+        assert refresh_posting_lists(node.node.reader) == limits.PREPARE_SECONDS, "there are no rows"
         for year in range(8):
             node.apply(put(year, year=year))
-        assert prepare(node.node.reader) == 0, "and perhaps there is more to do"
-        assert prepare(node.node.reader) == limits.PREPARE_SECONDS
+        assert refresh_posting_lists(node.node.reader) == 0, "and perhaps there is more to do"
+        assert refresh_posting_lists(node.node.reader) == limits.PREPARE_SECONDS
         taken: list[object] = []
         monkeypatch.setattr(posting.Posting, "_take", lambda *given: taken.append(given))
         found = node.node.reader.view().columns["music", "year"].equal_bitmap(3)

@@ -67,8 +67,8 @@ class Housekeeping:
             return limits.CHORE_RETRY_SECONDS
 
 
-def prepare(reader: Reader) -> float:
-    """The chore that makes the posting lists of one column, if it finds some that have grown old."""
+def refresh_posting_lists(reader: Reader) -> float:
+    """The chore that makes the posting lists of one column anew, if some have grown old."""
     is_done = any(column.prepare() for column in reader.view().columns.values())
     return 0.0 if is_done else limits.PREPARE_SECONDS
 

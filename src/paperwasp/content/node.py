@@ -48,8 +48,8 @@ from paperwasp.storage.index.text_index import TextIndex
 class ContentNode:
     """All documents of one content cluster, in one data directory: opened, configured, closed.
 
-    Who feeds it uses `operations`, who reads it `reader`; `fault` says why operations are refused. The log is the
-    caller's, to open and to close.
+    Feed it by `operations`, read it by `reader`; `fault` says why operations are refused. The caller opens and closes
+    the log.
     """
 
     def __init__(

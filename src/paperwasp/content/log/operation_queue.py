@@ -74,7 +74,7 @@ class OperationQueue:
             raise Overload(f"operations of {waiting_bytes} bytes are waiting already")
 
     def waiting(self) -> int:
-        """How many operations wait."""
+        """Return the number of operations that wait."""
         return self._added - self._taken
 
     def run(self, action: Callable[[], object]) -> None:
@@ -88,7 +88,7 @@ class OperationQueue:
         return control.done
 
     def take(self) -> tuple[list[QueuedOperation], Control | None]:
-        """The next batch, and the action or the end that follows it; waits for something. The writer's thread."""
+        """Wait for the next batch, and return it with the action or the end that follows. The writer's thread."""
         batch, control = self._gatherer.take()
         self._taken += len(batch)
         return batch, control
@@ -106,7 +106,7 @@ class OperationQueue:
         self._items.put(Control(None))
 
     def refuse_rest(self) -> None:
-        """Answers what came too late, and what still comes, now that nobody takes any more."""
+        """Answer what came too late, and what still comes, now that nobody takes any more."""
         self._has_ended = True
         self._refuse_queued()
 

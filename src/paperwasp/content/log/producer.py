@@ -56,8 +56,8 @@ class Producer:
         self._environment = environment
 
     def encode(self, batch: Sequence[QueuedOperation]) -> tuple[Sequence[Logged], Sequence[OperationReply]]:
-        """Entries in the order of the log, by partition, then as they came, and the reply to each. Refused ones are
-        answered."""
+        """Return entries in the order of the log, by partition, then as they came, and the reply to each. Refused ones
+        are answered."""
         first_us = max(self._environment.time_ns() // 1000, self._timestamp_us + 1)
         self._timestamp_us = first_us + len(batch) - 1
         if self._are_plain(batch):
@@ -95,7 +95,7 @@ class Producer:
         return LoggedBatch(entries, moved, self._log.append(moved))
 
     def go_on_after(self, timestamp_us: int) -> None:
-        """Operations have later times than this one from now on."""
+        """Give later times than this one to operations from now on."""
         self._timestamp_us = max(self._timestamp_us, timestamp_us)
 
     def refuse(self, batch: LoggedBatch, places: Collection[int]) -> None:

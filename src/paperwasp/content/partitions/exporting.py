@@ -115,7 +115,7 @@ class PartitionExport:
         self._state.store.remove_when_unread()()
 
     def _chunks(self) -> Iterator[list[Entry]]:
-        """Entries of one form each that put the documents, or remove them."""
+        """Yield chunks of entries that put the documents, or remove them; those of a chunk have one form."""
         chunk: list[Entry] = []
         size_bytes = 0
         for gid, document in self._state.store.scan(removes=True, in_passing=True):

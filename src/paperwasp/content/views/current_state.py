@@ -1,4 +1,4 @@
-"""The state that a content node goes on with, the schemas that it was configured with, and what readers see of both.
+"""The state in force of a content node, the schemas that it was configured with, and the view of both.
 
 One thread, the writer's; other threads only take the reference `state`, which is swapped.
 """
@@ -26,10 +26,10 @@ class CurrentState:
         self.since_checkpoint = since_checkpoint
         self._configured: Configuration | None = None
         self._layout: Layout | None = None
-        """That of the configured schemas."""
+        """The layout of the configured schemas."""
         self._imports: tuple[Import, ...] = ()
         self._store_removals: list[finalize[..., DocumentStore]] = []
-        """Of the stores from before the documents were given new rows, while somebody may read them."""
+        """Remove the stores from before the documents were given new rows, while somebody may read them."""
         self.reader = Reader(view_of(state, None, ()))
 
     def publish(self) -> None:
@@ -39,7 +39,7 @@ class CurrentState:
         self.reader.show(view_of(self.state, self._configured, self._imports))
 
     def configure(self, configured: Configuration, layout: Layout) -> None:
-        """The schemas to publish the state with, and their layout."""
+        """Set the schemas to publish the state with, and their layout."""
         self._configured, self._layout = configured, layout
         self._imports = imports_of(configured.schemas.values())
 

@@ -20,7 +20,7 @@ from paperwasp.application.services_model import ClusterNode
 from paperwasp.content.addresses import address_of
 from paperwasp.content.checkpoints.checkpoint import check_readable
 from paperwasp.content.checkpoints.node_files import open_node_files, open_stopped_cluster
-from paperwasp.content.housekeeping import Chore, Housekeeping, prepare, prune, recover
+from paperwasp.content.housekeeping import Chore, Housekeeping, prune, recover, refresh_posting_lists
 from paperwasp.content.node import ContentNode
 from paperwasp.content.upkeep.garbage_collection import Collection, GarbageCollector
 from paperwasp.content.upkeep.resources import FeedGate, Probe, SystemProbe, limits_of
@@ -125,7 +125,7 @@ class RunningCluster:
         yield self._measure
         yield partial(recover, self._node)
         yield partial(prune, self._node)
-        yield partial(prepare, self._node.reader)
+        yield partial(refresh_posting_lists, self._node.reader)
         yield RowFilling(self._node.reader)
         yield self._node.graph_building()
         if (collection := collection_of(cluster)) is not None:
