@@ -78,7 +78,7 @@ def describe(schema: Schema) -> Iterator[str]:
             yield " ".join([f"  {kind} {name}", *_settings(resource, skip={"name"})])
     for name, summary in schema.summaries.items():
         if name == PREFETCHED and summary.position is None:
-            continue  # every schema with attributes has it: tests/search/show/test_prefetched_summary.py
+            continue  # every schema with attributes has it: tests/search/show/test_document_summaries.py
         yield " ".join([f"  summary {name}:", *_settings(summary, skip={"name", "fields"}), _shown(summary)]).rstrip()
     for profile in schema.rank_profiles.values():
         yield from _describe_profile(profile)

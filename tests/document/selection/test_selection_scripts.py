@@ -1,6 +1,8 @@
-"""What selections say of documents: every file in `scripts/` is a topic.
+"""What selections say of documents: every file in `scripts/` is a topic; and the errors of those that are wrong.
 
-A line is the name of a document below, a selection, and what it says of that document: true, false or invalid.
+A line of a script is the name of a document below, a selection, and what it says of that document: true, false or
+invalid. Cases of `errors.txt`, divided by `===`, are a selection, where it may have several lines, and `---` and the
+error with its place; they are written by hand.
 """
 
 from __future__ import annotations
@@ -12,7 +14,14 @@ import pytest
 
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.ids import DocumentId
-from paperwasp.document.selection import PlainSubject, check_selection, matcher_of, parse_selection
+from paperwasp.document.selection import (
+    PlainSubject,
+    Purpose,
+    check_cluster_selection,
+    check_selection,
+    matcher_of,
+    parse_selection,
+)
 from paperwasp.document.types import (
     BOOL,
     BYTE,
@@ -28,6 +37,7 @@ from paperwasp.document.types import (
     struct_of,
     weighted_set_of,
 )
+from paperwasp.errors import LanguageError
 
 SCRIPTS = Path(__file__).parent / "scripts"
 NOW_US = 1_500_000_000_999_999
@@ -111,3 +121,47 @@ def test_script(path: Path) -> None:
             if said != expected:
                 wrong.append(f"{name} | {text} | {said}, not {expected}")
     assert wrong == []
+
+
+ERRORS = Path(__file__).parent / "errors.txt"
+IMPORTED = {"music": {"artist_year": INT, "artist_names": array_of(STRING)}}
+
+
+def error_of(text: str) -> str:
+    with pytest.raises(LanguageError) as caught:
+        check_selection(parse_selection(text), TYPES, IMPORTED)
+    return str(caught.value)
+
+
+def test_errors() -> None:
+    cases = [case.split("\n---\n") for case in ERRORS.read_text().rstrip("\n").split("\n===\n")]
+    assert [[text, error_of(text)] for text, _ in cases] == cases
+
+
+def test_the_source_is_named() -> None:
+    with pytest.raises(
+        LanguageError, match=r"^condition, line 1, column 7: expected 'and', 'or' or the end, found '<'"
+    ):
+        parse_selection("1 < 2 < 3", "condition")
+
+
+def test_code_points_that_are_none() -> None:
+    with pytest.raises(LanguageError, match="line 1, column 9: illegal code point 0xD800"):
+        parse_selection("music=='\ud800'")
+
+
+def test_imported_fields_are_for_visiting() -> None:
+    for text in ("music.artist_year > 1970", "music.artist_year == null"):
+        check_selection(parse_selection(text), TYPES, IMPORTED)
+        check_selection(parse_selection(text), TYPES, IMPORTED, Purpose.CLUSTER)
+        with pytest.raises(LanguageError, match="'artist_year' could not be found, or is an imported field"):
+            check_selection(parse_selection(text), TYPES, IMPORTED, Purpose.CONDITION)
+
+
+def test_selections_of_clusters_name_their_own_type_alone() -> None:
+    check_cluster_selection(parse_selection("id.user < 3 and now() > 0"))
+    check_cluster_selection(parse_selection("music and music.year > 3"), "music")
+    with pytest.raises(LanguageError, match=r"line 2, column 4: Selection for document type 'music' can .* 'album'\)"):
+        check_cluster_selection(parse_selection("music\nor album"), "music")
+    with pytest.raises(LanguageError, match=r"line 1, column 1: Document type references are not allowed .* 'music'\)"):
+        check_cluster_selection(parse_selection("music.year > 3"))
