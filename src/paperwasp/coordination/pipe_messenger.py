@@ -63,7 +63,7 @@ class _Parcel(msgspec.Struct, frozen=True, array_like=True):
     """Whether what there is no room for waits for it; otherwise that is the answer."""
 
 
-class _Sent(NamedTuple):
+class _Unanswered(NamedTuple):
     """A message that is not answered yet."""
 
     message: Any
@@ -91,7 +91,7 @@ class PipeMessenger(EmbeddedMessenger):
         self._next_number = _NOBODY + 1
         self._lock: Final = Lock()
         """Guards what was sent and is not answered. Answers need it, so nothing is encoded under it."""
-        self._sent: dict[int, _Sent] = {}
+        self._sent: dict[int, _Unanswered] = {}
         self._waiting: dict[str, tuple[int, int]] = {}
         """Address → messages that were sent together and are not answered, and their bytes."""
         self._is_over = False
@@ -156,7 +156,7 @@ class PipeMessenger(EmbeddedMessenger):
         error, and counts."""
         operations, size_bytes = self._waiting.get(address, (0, 0))
         envelopes: list[bytes] = []
-        sent: list[_Sent] = []
+        sent: list[_Unanswered] = []
         failed: list[tuple[Reply, Exception]] = []
         for message, reply in zip(messages, replies, strict=True):
             try:
@@ -164,7 +164,7 @@ class PipeMessenger(EmbeddedMessenger):
             except Exception as error:
                 failed.append((reply, error))
                 continue
-            new = _Sent(message, reply, address)
+            new = _Unanswered(message, reply, address)
             if are_in_line:
                 count = len(message.changes) if isinstance(message, ApplyChanges) else 1
                 new = new._replace(operations=count, size_bytes=len(data))
@@ -184,7 +184,7 @@ class PipeMessenger(EmbeddedMessenger):
             self._fail_all()
         return len(sent) + len(failed)
 
-    def _note(self, sent: Sequence[_Sent]) -> int:
+    def _note(self, sent: Sequence[_Unanswered]) -> int:
         """Keeps what is to be answered. Returns the number of the first message. Under the lock."""
         first = self._next_number
         self._next_number += len(sent)
@@ -194,7 +194,7 @@ class PipeMessenger(EmbeddedMessenger):
             self._waiting[new.address] = (operations + new.operations, size_bytes + new.size_bytes)
         return first
 
-    def _take(self, number: int) -> _Sent | None:
+    def _take(self, number: int) -> _Unanswered | None:
         """Take the message that has this number, which is answered now."""
         with self._lock:
             sent = self._sent.pop(number, None)
@@ -321,7 +321,7 @@ class PipeMessenger(EmbeddedMessenger):
                 del self._held[key]
 
 
-def _has_room(operations: int, size_bytes: int, new: _Sent) -> bool:
+def _has_room(operations: int, size_bytes: int, new: _Unanswered) -> bool:
     """Return whether one more may be sent where so many operations, of so many bytes, are not answered."""
     if operations and operations + new.operations > limits.OPERATION_QUEUE_LENGTH:
         return False

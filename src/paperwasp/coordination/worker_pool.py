@@ -27,7 +27,7 @@ from paperwasp.errors import Overload, PaperwaspError, Timeout, without_frames
 Work = Callable[[Any], object]
 """From a message to its answer; raises to answer with an error."""
 _Reply = Callable[[object], None]
-_Waiting = tuple[Work, Any, _Reply]
+_Task = tuple[Work, Any, _Reply]
 
 
 class _Deadlines:
@@ -190,7 +190,7 @@ class PoolShare:
         self._at_once = at_once
         self._queue_length = queue_length
         self._running = 0
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[_Task] = deque()
         self._lock = Lock()
 
     def answer(self, work: Work, message: object, reply: Callable[[object], None]) -> None:
@@ -204,7 +204,7 @@ class PoolShare:
             self._running += 1
         self._start((work, message, reply))
 
-    def _start(self, task: _Waiting | None) -> None:
+    def _start(self, task: _Task | None) -> None:
         """Hands the task to the pool, which lets the next one begin when it is done."""
         while task is not None:
             work, message, reply = task
@@ -223,7 +223,7 @@ class PoolShare:
 
         return done
 
-    def _next(self) -> _Waiting | None:
+    def _next(self) -> _Task | None:
         with self._lock:
             if self._waiting:
                 return self._waiting.popleft()

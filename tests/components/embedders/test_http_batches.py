@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paperwasp.components.embedders.http_embedder import BatchSettings, HttpBatches
+from paperwasp.components.embedders.http_batches import BatchSettings, HttpBatches
 from paperwasp.errors import InvalidInput, Timeout, Unavailable
 from paperwasp.indexing.components import Context
 from tests.components.embedders.test_http_embedders import FLOATS, embedder

@@ -11,7 +11,7 @@ import pytest
 
 from paperwasp.components.embedders import http_services
 from paperwasp.components.embedders.base import FACTORIES, LocalOrRemote, Settings
-from paperwasp.components.embedders.http_embedder import BatchSettings
+from paperwasp.components.embedders.http_batches import BatchSettings
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import InvalidInput, NotFound, Overload, Unavailable
 from paperwasp.indexing.components import Context

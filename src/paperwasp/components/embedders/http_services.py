@@ -6,7 +6,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final, cast
 
 from paperwasp.components.embedders.base import Settings, embedder
-from paperwasp.components.embedders.http_embedder import HttpEmbedder, Quantization, Sent, indexed, sent_as
+from paperwasp.components.embedders.http_embedder import HttpEmbedder, indexed
+from paperwasp.components.embedders.sent_vectors import Quantization, VectorForm, sent_as
 from paperwasp.components.embedders.vectors import check_vector
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
@@ -36,11 +37,11 @@ class OpenAIEmbedder(HttpEmbedder):
             fixed = f"has a fixed output size of {_FIXED_DIMENSIONS}; configure dimensions={_FIXED_DIMENSIONS}"
             raise ValueError(f"Model '{self.model}' {fixed}")
 
-    def form(self, type: TensorType) -> Sent:
+    def form(self, type: TensorType) -> VectorForm:
         """Floats."""
         return sent_as(type, self._dimensions, "float")
 
-    def body(self, texts: Sequence[str], size: int, form: Sent, context: Context) -> Mapping[str, Any]:
+    def body(self, texts: Sequence[str], size: int, form: VectorForm, context: Context) -> Mapping[str, Any]:
         """`dimensions` is left out for the one model that refuses it."""
         dimensions = {} if self.model == _FIXED_MODEL else {"dimensions": self._dimensions}
         return {"input": list(texts), "model": self.model, **dimensions, "encoding_format": "base64"}
@@ -69,11 +70,11 @@ class MistralEmbedder(HttpEmbedder):
         self._dimensions = settings.integer("dimensions", 0)
         self._quantization = cast(Quantization, settings.text("quantization", "auto"))
 
-    def form(self, type: TensorType) -> Sent:
+    def form(self, type: TensorType) -> VectorForm:
         """As `quantization` says, or as fits the type."""
         return sent_as(type, self._dimensions, self._quantization)
 
-    def body(self, texts: Sequence[str], size: int, form: Sent, context: Context) -> Mapping[str, Any]:
+    def body(self, texts: Sequence[str], size: int, form: VectorForm, context: Context) -> Mapping[str, Any]:
         """`output_dimension` is for models that have several."""
         dimension = {} if self.model.startswith(_FIXED_MODELS) else {"output_dimension": self._dimensions}
         return {"input": list(texts), "model": self.model, **dimension, "output_dtype": form}
@@ -115,11 +116,11 @@ class VoyageEmbedder(HttpEmbedder):
         """That of the kind of model, where none is configured."""
         return _PATHS.get(self._kind, url) if url == _TEXT_PATH else url
 
-    def form(self, type: TensorType) -> Sent:
+    def form(self, type: TensorType) -> VectorForm:
         """As `quantization` says, or as fits the type."""
         return sent_as(type, self._dimensions, self._quantization)
 
-    def key(self, size: int, form: Sent, context: Context) -> Hashable:
+    def key(self, size: int, form: VectorForm, context: Context) -> Hashable:
         """Texts of queries and of documents have other vectors."""
         return size, form, context.is_query
 
@@ -129,7 +130,7 @@ class VoyageEmbedder(HttpEmbedder):
             return super().embed(texts, type, context)
         return self.embed_together(texts, type, context)
 
-    def body(self, texts: Sequence[str], size: int, form: Sent, context: Context) -> Mapping[str, Any]:
+    def body(self, texts: Sequence[str], size: int, form: VectorForm, context: Context) -> Mapping[str, Any]:
         """The request, as the interface of the model's kind has it."""
         common = {
             "model": self.model,
@@ -185,7 +186,7 @@ class TeiEmbedder(HttpEmbedder):
         """With the path of the interface, where none is given."""
         return url if url.endswith(_TEI_PATHS) else url.removesuffix("/") + _TEI_PATH
 
-    def form(self, type: TensorType) -> Sent:
+    def form(self, type: TensorType) -> VectorForm:
         """Floats."""
         check_vector(type)
         if type.cell_type not in ("float", "bfloat16"):
@@ -196,11 +197,11 @@ class TeiEmbedder(HttpEmbedder):
             raise ValueError(problem)
         return "float"
 
-    def key(self, size: int, form: Sent, context: Context) -> Hashable:
+    def key(self, size: int, form: VectorForm, context: Context) -> Hashable:
         """A prompt changes the vector."""
         return size, self._prompt_of(context)
 
-    def body(self, texts: Sequence[str], size: int, form: Sent, context: Context) -> Mapping[str, Any]:
+    def body(self, texts: Sequence[str], size: int, form: VectorForm, context: Context) -> Mapping[str, Any]:
         """A single text is sent as a string, several as an array."""
         prompt = self._prompt_of(context)
         named = {"prompt_name": prompt} if prompt else {}

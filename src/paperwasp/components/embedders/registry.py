@@ -60,7 +60,7 @@ class Unavailable:
         """Nothing."""
 
 
-class Waiting:
+class LateEmbedder:
     """An embedder whose files are not there yet. It looks for them again when it is used, once a second at most."""
 
     def __init__(self, component: Component, files: Files, reason: str) -> None:
@@ -187,7 +187,7 @@ def _usable(component: Component, files: Files) -> LocalOrRemote:
     try:
         return _shared(component, files)
     except NotFound as error:
-        return Waiting(component, files, f"{what}: {error}")
+        return LateEmbedder(component, files, f"{what}: {error}")
     except (PaperwaspError, ValueError) as error:
         return Unavailable(f"{what}: {error}")
 
