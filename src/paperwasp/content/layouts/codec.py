@@ -73,7 +73,9 @@ class DocumentCodec:
 
     def encode(self, fields: Mapping[str, Value]) -> bytes:
         """Return a document's fields as JSON. Errors: TypeError for text that is none (lone surrogates)."""
-        return self._dump(dict(fields))
+        rendered = dict(fields)
+        self._render(rendered)
+        return _dumps(rendered)
 
     def decode(self, data: bytes) -> dict[str, Value]:
         """Return the typed values of a document of this layout. Fields that the type does not have are left out."""
@@ -180,10 +182,6 @@ class DocumentCodec:
         """The empty value of each field whose type has one that earlier versions did not store."""
         kinds = self._type.fields.items()
         return {name: empty for name, kind in kinds if (empty := _empty_value(kind)) is not None}
-
-    def _dump(self, fields: dict[str, Any]) -> bytes:
-        self._render(fields)
-        return _dumps(fields)
 
     def _render(self, fields: dict[str, Any]) -> None:
         for name, render in self._renders.items():

@@ -172,16 +172,12 @@ def _chunks(lids: Lids) -> Iterator[Lids]:
 
 
 def _read_stored(state: NodeState, lids: Lids) -> StoredChunk:
-    gid_of = sorted((state.gids.array[lid].tobytes(), lid) for lid in lids.tolist())
-    gids = [gid for gid, _ in gid_of]
-    found = (
-        (lid, gid, document)
-        for (gid, lid), document in zip(gid_of, state.store.multi_get(gids, in_passing=True), strict=True)
-    )
-    return [(lid, gid, _check_stored(lid, gid, document)) for lid, gid, document in found]
-
-
-def _check_stored(lid: int, gid: bytes, document: StoredDocument | None) -> StoredDocument:
-    if document is None or document.lid != lid:
-        raise InternalError(f"the document with gid {gid.hex()} has lid {lid} and is not in the store with it")
-    return document
+    """Read the documents of rows, in the order of their gids. Errors: InternalError where the store has others."""
+    rows = sorted((state.gids.array[lid].tobytes(), lid) for lid in lids.tolist())
+    documents = state.store.multi_get([gid for gid, _ in rows], in_passing=True)
+    chunk: StoredChunk = []
+    for (gid, lid), document in zip(rows, documents, strict=True):
+        if document is None or document.lid != lid:
+            raise InternalError(f"the document with gid {gid.hex()} has lid {lid} and is not in the store with it")
+        chunk.append((lid, gid, document))
+    return chunk
