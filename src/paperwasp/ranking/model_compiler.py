@@ -55,7 +55,7 @@ class _NoModels:
 NO_MODELS: Final[Models] = _NoModels()
 
 
-class Nodes(Protocol):
+class NodeCompiler(Protocol):
     """The compiler of the expressions that feed a model."""
 
     def node(self, node: ExpressionNode, scope: Scope) -> TensorNode: ...
@@ -66,7 +66,7 @@ class Nodes(Protocol):
 class ModelCompiler:
     """Compiles the references to models of one profile. `functions`: the names of those of the profile."""
 
-    def __init__(self, graph: TensorGraph, nodes: Nodes, models: Models, functions: Container[str]) -> None:
+    def __init__(self, graph: TensorGraph, nodes: NodeCompiler, models: Models, functions: Container[str]) -> None:
         self._graph = graph
         self._nodes = nodes
         self._models = models

@@ -64,12 +64,12 @@ def input_name(key: str) -> str:
 
 
 def no_model(name: str) -> Model:
-    """Where there are no models."""
+    """Refuse an ONNX model where there are none."""
     raise LanguageError(f"no onnx-model {name!r}")
 
 
 def no_forest(kind: str, name: str) -> Forest | None:
-    """Where there are no models."""
+    """Refuse a forest where there are no models."""
     raise LanguageError(f"no {kind} model {name!r}")
 
 
@@ -83,4 +83,4 @@ class Names(Struct, frozen=True):
     model: Callable[[str], Model] = field(default=no_model)
     """The ONNX model of a name, or in a file. Raises LanguageError (without position) if there is none."""
     forest: Callable[[str, str], Forest | None] = field(default=no_forest)
-    """From `xgboost` or `lightgbm` and a file to the model in it; None: files are not available. Raises as `model`."""
+    """The forest of `xgboost` or `lightgbm` in a file; None: files are not available. Raises as `model`."""

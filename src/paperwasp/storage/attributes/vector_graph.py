@@ -386,7 +386,7 @@ class VectorGraph:
     def freeze(self) -> Arrays:
         """Return the arrays that are saved, for the elements as they are numbered now.
 
-        While the graph is built, they are those after the piece that is being built; none where elements have got other
+        While the graph is built, they are of the moment after the present piece; none where elements have got other
         numbers since that began.
         """
         if self.is_built:

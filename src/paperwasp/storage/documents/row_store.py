@@ -13,7 +13,6 @@ One thread opens and adds, another notes what has just been put; any may read `r
 
 from __future__ import annotations
 
-import mmap
 import struct
 from bisect import bisect_right
 from collections import deque
@@ -32,6 +31,7 @@ from numpy.typing import NDArray
 from paperwasp import limits
 from paperwasp.core import _core
 from paperwasp.core._core import PlainChange
+from paperwasp.storage.mapped_file import forget_pages, map_file
 
 _HEADER: Final = struct.Struct("<8sIIQI")
 _HEADER_CRC: Final = struct.Struct("<I")
@@ -181,7 +181,7 @@ class RowStore:
             with suppress(OSError):
                 new.unlink(missing_ok=True)
             raise
-        return _File(path, base, limit, _mapped(path))
+        return _File(path, base, limit, map_file(path))
 
 
 NO_ROWS: Final = RowStore(Path())
@@ -214,7 +214,7 @@ def _pieces(lengths: NDArray[np.uint32]) -> Iterator[tuple[int, int]]:
 def _opened(path: Path, gids: Gids) -> _File | None:
     """A file; None where it is damaged, of another version, or of other rows."""
     try:
-        content = _mapped(path)
+        content = map_file(path)
     except (OSError, ValueError):  # ValueError: there is nothing in it
         return None
     if content.nbytes < _START_BYTES:
@@ -232,19 +232,9 @@ def _opened(path: Path, gids: Gids) -> _File | None:
         is_whole = _core.RowFiles([content]).is_whole()
     except ValueError:
         return None
-    _forget_pages(content)
+    forget_pages(content)
     return _File(path, base, base + count, content) if is_whole else None
 
 
 def _crc_of(gids: Gids, base: int, limit: int) -> int:
     return crc32(np.ascontiguousarray(gids[base:limit]).data)
-
-
-def _forget_pages(content: NDArray[np.uint8]) -> None:
-    """The pages that reading it has brought go from memory: those that queries want come again."""
-    if isinstance(content.base, np.memmap) and (pages := getattr(content.base, "_mmap", None)) is not None:
-        pages.madvise(mmap.MADV_DONTNEED)
-
-
-def _mapped(path: Path) -> NDArray[np.uint8]:
-    return np.memmap(path, dtype=np.uint8, mode="r").view(np.ndarray)

@@ -6,7 +6,6 @@ returns names it with its size and CRC-32, which `check_file` compares.
 
 from __future__ import annotations
 
-import mmap
 import os
 import struct
 import zlib
@@ -24,6 +23,7 @@ from paperwasp.core import _core
 from paperwasp.errors import Corruption
 from paperwasp.storage.index.segments import Postings, Segment
 from paperwasp.storage.index.tokens import Buffer
+from paperwasp.storage.mapped_file import forget_pages, map_file
 from paperwasp.text.linguistics import STEMMERS
 
 _CHUNK_BYTES = 1 << 22
@@ -53,7 +53,7 @@ def write_segment(directory: Path, segment: Segment) -> Segment:
             continue
         path = write_file(directory, f"field-{number}-{segment.base}-{segment.limit}", field_index.data)
         paths.append(path)
-        field_indexes.append(_map(path))
+        field_indexes.append(map_file(path))
     return replace(segment, fields=tuple(field_indexes), files=tuple(paths))
 
 
@@ -98,13 +98,14 @@ def _opened_segment(described: Mapping[str, Any], opened: Mapping[str, Future[tu
 
 def _open_field_index(directory: Path, described: Mapping[str, Any]) -> tuple[Path, Buffer]:
     path = _sized_file(directory, described)
-    data = _map(path)
+    data = map_file(path)
     _compare(path, zlib.crc32(data.data), described)
     try:
         _core.check_field_index(data)
     except ValueError as error:
         raise Corruption(f"{path}: offset 0: {error}") from error
-    return path, _unread(data)
+    forget_pages(data)
+    return path, data
 
 
 def check_file(directory: Path, described: Mapping[str, Any]) -> Path:
@@ -146,18 +147,6 @@ def delete_unused(directory: Path, states: Iterable[Mapping[str, Any]]) -> None:
     for path in directory.glob("*.bin"):
         if path.name not in used:
             path.unlink()
-
-
-def _map(path: Path) -> Buffer:
-    return np.memmap(path, dtype=np.uint8, mode="r").view(np.ndarray)
-
-
-def _unread(mapped: Buffer) -> Buffer:
-    """The same, less the pages that reading it has brought: those that queries want come again."""
-    memory = mapped.base
-    if isinstance(memory, np.memmap) and (pages := getattr(memory, "_mmap", None)) is not None:
-        pages.madvise(mmap.MADV_DONTNEED)
-    return mapped
 
 
 def total_tokens(segments: Sequence[Segment], number: int) -> tuple[int, int]:
