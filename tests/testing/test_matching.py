@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from paperwasp.testing.suites import difference
+from paperwasp.testing.matching import difference
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from paperwasp import limits
-from paperwasp.admin.monitoring.log_files import formatter
+from paperwasp.admin.monitoring.log_lines import formatter
 from paperwasp.base.env import limit_arenas, process_seconds
 from paperwasp.base.records import replace
 from paperwasp.base.threads import is_any_busy

@@ -16,16 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from paperwasp.client.feeding.asynchronous import AsyncFeedClient
     from paperwasp.client.feeding.blocking import FeedClient, results_of
-    from paperwasp.client.feeding.engine import FeedStatistics
+    from paperwasp.client.feeding.circuit_breaker import CircuitBreaker, CircuitState, FusedBreaker, GracePeriodBreaker
     from paperwasp.client.feeding.operations import FeedOperation, OperationParameters, OperationType, Outcome, Result
-    from paperwasp.client.feeding.settings import (
-        CircuitBreaker,
-        CircuitState,
-        Compression,
-        FusedBreaker,
-        GracePeriodBreaker,
-        RetryStrategy,
-    )
+    from paperwasp.client.feeding.settings import Compression, RetryStrategy
+    from paperwasp.client.feeding.statistics import FeedStatistics
 
 __all__ = [
     "AsyncFeedClient",
@@ -48,14 +42,14 @@ __all__ = [
 _FEEDING: Final = "paperwasp.client.feeding"
 _HOMES: Final = {
     "AsyncFeedClient": "asynchronous",
-    "CircuitBreaker": "settings",
-    "CircuitState": "settings",
+    "CircuitBreaker": "circuit_breaker",
+    "CircuitState": "circuit_breaker",
     "Compression": "settings",
     "FeedClient": "blocking",
     "FeedOperation": "operations",
-    "FeedStatistics": "engine",
-    "FusedBreaker": "settings",
-    "GracePeriodBreaker": "settings",
+    "FeedStatistics": "statistics",
+    "FusedBreaker": "circuit_breaker",
+    "GracePeriodBreaker": "circuit_breaker",
     "OperationParameters": "operations",
     "OperationType": "operations",
     "Outcome": "operations",

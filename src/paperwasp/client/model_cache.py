@@ -9,13 +9,12 @@ import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from hashlib import file_digest, sha1, sha256
+from contextlib import contextmanager
+from hashlib import file_digest, sha256
 from pathlib import Path
-from posixpath import normpath
 from types import MappingProxyType
 from typing import IO, Any, Final
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 from rich.console import Console
@@ -23,18 +22,15 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from paperwasp import limits
-from paperwasp.application.findings import Findings
-from paperwasp.application.package import ApplicationPackage, load_package
-from paperwasp.application.package_files import HOSTS_FILE, Hosts, looked_at, parse_hosts
-from paperwasp.application.preprocess import DeployProperties
-from paperwasp.application.services import parse_services
+from paperwasp.application.package import load_package
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.version import VERSION
+from paperwasp.client.hugging_face import check_blob, default_hub, files_of_hub, find_cached
+from paperwasp.client.needed_models import NeededModel, needed_models
 from paperwasp.client.terminal import byte_bar
-from paperwasp.components.embedders.model_files import MODEL_ATTRIBUTES, PATH, cache_folder, cache_path, reference_of
-from paperwasp.errors import InvalidInput, InvalidPackage, NotFound, PaperwaspError
+from paperwasp.components.embedders.model_files import PATH, cache_folder, cache_path
+from paperwasp.errors import InvalidInput, NotFound, PaperwaspError
 from paperwasp.limits.remote import MODEL_TIMEOUT_SECONDS
-from paperwasp.schema.files import Component
 
 # The ids by which Vespa Cloud's packages name models, and the public address of each model.
 #
@@ -74,49 +70,6 @@ ADDRESSES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """Id → where the file is."""
-
-
-# The models that the components of a package name: one for each element with a `path`, a `url` or a `model-id`.
-
-
-_SETTINGS: Final = tuple(f"@{attribute}" for attribute in MODEL_ATTRIBUTES)
-
-
-class NeededModel(Struct, frozen=True):
-    """A model that a component needs."""
-
-    component: str
-    setting: str
-    """The element that names it, such as `transformer-model`."""
-    attribute: str
-    """`path`, `url` or `model-id`."""
-    name: str
-    """The value of the attribute."""
-    is_in_package: bool
-    """Of a `path`: whether the package has the file. Others are in the cache, or not."""
-
-
-def needed_models(package: ApplicationPackage) -> tuple[NeededModel, ...]:
-    """The models that the package names, in the order of services.xml. Errors: InvalidPackage."""
-    findings = Findings()
-    files = looked_at(package.files)
-    hosts = parse_hosts(files[HOSTS_FILE], findings) if HOSTS_FILE in files else Hosts()
-    services = parse_services(files, hosts, DeployProperties(), findings)
-    found = [model for each in services.components for model in _models_of(each, files)]
-    if not found and findings.errors:
-        raise InvalidPackage(f"services.xml cannot be read: {findings.errors[0].message}", findings.errors)
-    return tuple(dict.fromkeys(found))
-
-
-def _models_of(component: Component, files: Mapping[str, bytes]) -> Iterator[NeededModel]:
-    elements = dict.fromkeys(path.rpartition("@")[0] for path in component.settings if path.endswith(_SETTINGS))
-    for element in elements:
-        given = {name: component.settings.get(f"{element}@{name}", "") for name in MODEL_ATTRIBUTES}
-        reference = reference_of(given)
-        if reference is not None:
-            attribute, name = reference
-            setting = element.partition("#")[0]
-            yield NeededModel(component.id, setting, attribute, name, attribute == PATH and normpath(name) in files)
 
 
 # The model cache as the command `models` sees it: files, each written whole and with its hash kept beside all.
@@ -203,84 +156,6 @@ def _note(path: Path, digest: str) -> None:
     beside = cache_folder() / f".{SUMS}.{os.getpid()}"
     beside.write_text(text, "utf-8")
     beside.replace(cache_folder() / SUMS)
-
-
-# Files of Hugging Face's own cache, by the addresses that packages name them by.
-#
-#     <hub>/models--<owner>--<name>/refs/<branch>                 the commit of a branch
-#     <hub>/models--<owner>--<name>/snapshots/<commit>/<path>     a symbolic link to ../../blobs/<hash>
-#
-# The hash of a blob is its SHA-256 where Git LFS keeps it, and else Git's own SHA-1 of it.
-#
-# Format: https://huggingface.co/docs/huggingface_hub/guides/manage-cache
-
-
-HOST: Final = "huggingface.co"
-_ADDRESS: Final = compile_later(r"/([^/]+)/([^/]+)/(?:resolve|raw)/([^/]+)/(.+)")
-_NAMES: Final = ("*.onnx", "tokenizer.json", "vocab.txt")
-"""The files of a repository that embedders can use."""
-_SHA1_DIGITS, _SHA256_DIGITS = 40, 64
-
-
-class CachedFile(Struct, frozen=True):
-    """A file of Hugging Face's cache, and an address of it."""
-
-    address: str
-    path: Path
-
-
-def default_hub() -> Path:
-    """Where Hugging Face's libraries keep what they have fetched."""
-    if hub := os.environ.get("HF_HUB_CACHE"):
-        return Path(hub)
-    home = os.environ.get("HF_HOME")
-    return (Path(home) if home else Path.home() / ".cache" / "huggingface") / "hub"
-
-
-def find_cached(address: str, hub: Path) -> Path | None:
-    """The file that the cache has for an address of huggingface.co; None: it has none."""
-    split = urlsplit(address)
-    found = _ADDRESS.fullmatch(unquote(split.path)) if split.hostname == HOST else None
-    if found is None or ".." in found[4].split("/"):
-        return None
-    owner, name, revision, path = found.groups()
-    repository = hub / f"models--{owner}--{name}"
-    with suppress(OSError):  # a commit, or a branch that was never fetched
-        revision = (repository / "refs" / revision).read_text().strip()
-    there = repository / "snapshots" / revision / path
-    return there if there.is_file() and there.resolve().is_relative_to(hub.resolve()) else None
-
-
-def files_of_hub(hub: Path) -> Iterator[CachedFile]:
-    """The models and tokenizers of the branches that the cache has. Errors: InvalidInput: it is no such cache."""
-    repositories = sorted(hub.glob("models--*--*"))
-    if not repositories:
-        raise InvalidInput(f"'{hub}' is no cache of Hugging Face: it has no folder models--…")
-    for repository in repositories:
-        _, owner, name = repository.name.split("--", 2)
-        for branch in sorted(path for path in (repository / "refs").glob("*") if path.is_file()):
-            snapshot = repository / "snapshots" / branch.read_text().strip()
-            for path in sorted({found for pattern in _NAMES for found in snapshot.rglob(pattern)}):
-                where = quote(f"{owner}/{name}/resolve/{branch.name}/{path.relative_to(snapshot).as_posix()}")
-                if path.is_file() and path.resolve().is_relative_to(hub.resolve()):
-                    yield CachedFile(f"https://{HOST}/{where}", path)
-
-
-def check_blob(path: Path) -> None:
-    """Compares a file of the cache with the hash that its blob is named by. Errors: InvalidInput if they differ."""
-    blob = path.resolve()
-    if blob.parent.name != "blobs":
-        return  # copied, as on systems without links
-    with blob.open("rb") as file:
-        if len(blob.name) == _SHA256_DIGITS:
-            found = file_digest(file, "sha256").hexdigest()
-        elif len(blob.name) == _SHA1_DIGITS:
-            hashed = sha1(f"blob {blob.stat().st_size}\0".encode(), usedforsecurity=False)
-            found = file_digest(file, lambda: hashed).hexdigest()
-        else:
-            return
-    if found != blob.name:
-        raise InvalidInput(f"'{path}' is damaged: its hash is {found}, and its name says {blob.name}")
 
 
 # Brings the file at an address, in pieces, with the SHA-256 that its host says where it does.

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from paperwasp import limits
-from paperwasp.admin.monitoring.log_files import vespa_line
+from paperwasp.admin.monitoring.log_lines import vespa_line
 
 
 class ServiceLog(logging.Handler):

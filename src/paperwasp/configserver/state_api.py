@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from paperwasp.admin.monitoring.api import histograms_response, plain_exposition
-from paperwasp.admin.monitoring.numbers import Latencies, Metric, counted, gauge, metric, process_metrics
+from paperwasp.admin.monitoring.numbers import Latencies, Metric, counted, gauge, metric
+from paperwasp.admin.monitoring.process_metrics import process_metrics
 from paperwasp.admin.monitoring.requests import RequestMetrics
 from paperwasp.base.env import Environment
 from paperwasp.base.version import VESPA_VERSION

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,10 +16,11 @@ from rich.text import Text
 
 from paperwasp.embedded.frames import write_parquet
 from paperwasp.errors import InvalidInput
-from paperwasp.relevance.collection import Judgments, Queries, check_fit, read_judgments, read_queries
+from paperwasp.relevance.collection import check_fit, read_judgments, read_queries
 from paperwasp.relevance.measuring import DEFAULT, Change, Difference, Evaluation, Measured, check_measures, evaluate
 from paperwasp.relevance.rankings import YQL, Ask, RankedDocument, Ranking, asking, identity_of
 from paperwasp.relevance.report import report
+from paperwasp.relevance.training_data import collect_features
 
 _YQL: Final = "yql"
 _PROFILE: Final = "ranking.profile"
@@ -271,39 +272,3 @@ def _document(evaluation: Evaluation, query: str, document: RankedDocument | Non
     style = "dim" if relevance is None else "green" if relevance > 0 else "red"
     judged = "-" if relevance is None else str(relevance)
     return Text(f"{judged} {document.id} ", style).append(f"{document.score:.4g}", "dim")
-
-
-# Match features of judged documents, as training data for a model that ranks.
-#
-# For each query its best hits are asked for, as the profile finds them; each hit is a row: the query, the document, its
-# relevance by the judgments (0 where they say nothing), its score, and a column for each match feature that is a
-# number.
-
-
-_FEATURES_MEMBER: Final = "matchfeatures"
-
-
-def collect_features(
-    ask: Ask,
-    queries: Queries,
-    judgments: Judgments,
-    wanted: Sequence[str],
-    parameters: Mapping[str, object],
-    identify: Callable[[Mapping[str, Any]], str],
-    report: Callable[[], None],
-) -> Iterator[dict[str, Any]]:
-    """The rows, query by query. Errors: InvalidInput where hits have no match features; those of asking."""
-    for query in wanted:
-        answer = ask({**parameters, "query": queries[query]})
-        for hit in answer["root"].get("children", ()):
-            features = hit.get("fields", {}).get(_FEATURES_MEMBER)
-            if features is None:
-                raise InvalidInput(
-                    "Hits have no match features: list them in the rank profile (match-features), or name them with "
-                    "--feature"
-                )
-            document = identify(hit)
-            row = {"query": query, "document": document, "relevance": judgments[query].get(document, 0)}
-            numbers = {name: value for name, value in features.items() if isinstance(value, int | float)}
-            yield {**row, "score": hit.get("relevance", 0.0), **numbers}
-        report()

@@ -18,7 +18,8 @@ import pytest
 import zstandard
 
 from paperwasp.admin.monitoring import log_files
-from paperwasp.admin.monitoring.log_files import LOG_FORMATS, Compression, LogFiles, LogFormat, formatter
+from paperwasp.admin.monitoring.log_files import Compression, LogFiles
+from paperwasp.admin.monitoring.log_lines import LOG_FORMATS, LogFormat, formatter
 
 NAME = "JsonAccessLog.default"
 NOON = 1_795_435_200.0

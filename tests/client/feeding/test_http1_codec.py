@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.client.feeding.connections import Http1Codec
+from paperwasp.client.feeding.http1_codec import Http1Codec
 from paperwasp.client.feeding.operations import Flight, OperationType
 from paperwasp.client.feeding.settings import Endpoint, make_settings
 from paperwasp.core.http.http2_client import ClientEvent

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.client.feeding.engine import Throttler
+from paperwasp.client.feeding.throttling import Throttler
 from tests.chance import SEED
 
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Unpack
 
-from paperwasp.client.feeding.engine import Engine, FeedStatistics
+from paperwasp.client.feeding.circuit_breaker import CircuitState
+from paperwasp.client.feeding.engine import Engine
 from paperwasp.client.feeding.operations import (
     NO_PARAMETERS,
     FeedOperation,
@@ -25,7 +26,8 @@ from paperwasp.client.feeding.preparation import (
     make_handshake,
     make_operation,
 )
-from paperwasp.client.feeding.settings import CircuitState, FeedOptions, make_settings
+from paperwasp.client.feeding.settings import FeedOptions, make_settings
+from paperwasp.client.feeding.statistics import FeedStatistics
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import FeedError, OperationAborted
 

@@ -14,7 +14,8 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import TypeVar, Unpack
 
-from paperwasp.client.feeding.engine import Engine, FeedStatistics
+from paperwasp.client.feeding.circuit_breaker import CircuitState
+from paperwasp.client.feeding.engine import Engine
 from paperwasp.client.feeding.operations import (
     NO_PARAMETERS,
     FeedOperation,
@@ -31,7 +32,8 @@ from paperwasp.client.feeding.preparation import (
     make_handshake,
     make_operation,
 )
-from paperwasp.client.feeding.settings import CircuitState, FeedOptions, make_settings
+from paperwasp.client.feeding.settings import FeedOptions, make_settings
+from paperwasp.client.feeding.statistics import FeedStatistics
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import FeedError, MultiFeedError, OperationAborted
 
