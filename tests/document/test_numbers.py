@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from paperwasp import limits
 from paperwasp.document.json_format import DocumentReader, read_body
-from paperwasp.document.numbers import double_text, numbers_as_texts, quote_numbers, single_text
+from paperwasp.document.numbers import double_text, single_text
+from paperwasp.document.sent_numbers import numbers_as_texts, quote_numbers
 from paperwasp.document.types import (
     DOUBLE,
     INT,

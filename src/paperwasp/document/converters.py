@@ -21,8 +21,9 @@ import orjson
 
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
+from paperwasp.document.degrees import parse_degrees
 from paperwasp.document.ids import DocumentId
-from paperwasp.document.numbers import half, parse_degrees, single
+from paperwasp.document.numbers import half, single
 from paperwasp.document.operations import Value
 from paperwasp.document.predicate import parse_predicate
 from paperwasp.document.tensor.json_format import tensor_of
@@ -75,7 +76,7 @@ _COORDINATES: Final[Mapping[str, tuple[str, int]]] = {
 
 
 class TextOfNumber(Exception):
-    """A text is wanted of a number that may have been written otherwise than we write it: see `document.numbers`."""
+    """A text is wanted of a number that may have been written otherwise than here: see `document.sent_numbers`."""
 
 
 class GeoPosition(NamedTuple):

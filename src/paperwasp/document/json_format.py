@@ -16,7 +16,7 @@ import orjson
 from paperwasp.base.patterns import compile_later
 from paperwasp.document.converters import TextOfNumber, converter_of, describe
 from paperwasp.document.field_path import types_along
-from paperwasp.document.numbers import SentFields, load_sent_json, value_with_texts
+from paperwasp.document.sent_numbers import SentFields, load_sent_json, value_with_texts
 from paperwasp.document.types import URI, ArrayType, DataType, DocumentType, MapType, StructType, WeightedSetType
 from paperwasp.document.update_json import UpdateReader
 from paperwasp.document.updates import Add, Assign, Calculate, FieldUpdate, Match, Value

@@ -19,7 +19,7 @@ from paperwasp import limits
 from paperwasp.core import _core
 from paperwasp.document.converters import Converter, TextOfNumber, converter_of, describe, number_of, within_depth
 from paperwasp.document.field_path import is_field_path, parse_field_path, type_after, types_along, write_field_path
-from paperwasp.document.numbers import SentFields, quote_numbers, value_with_texts
+from paperwasp.document.sent_numbers import SentFields, quote_numbers, value_with_texts
 from paperwasp.document.shown import render_of
 from paperwasp.document.tensor.json_output import tensor_json
 from paperwasp.document.tensor.modify import read_addresses, read_modify, write_addresses, write_modify

@@ -7,7 +7,8 @@ from typing import Final
 
 from paperwasp.base.patterns import compile_later
 from paperwasp.document.converters import GeoPosition, number_of
-from paperwasp.document.numbers import parse_degrees, single
+from paperwasp.document.degrees import parse_degrees
+from paperwasp.document.numbers import single
 from paperwasp.document.types import (
     BOOL,
     BYTE,

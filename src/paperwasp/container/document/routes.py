@@ -27,7 +27,6 @@ from paperwasp.components.registry import components_of
 from paperwasp.content.log.records import check_length
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import DocumentReader
-from paperwasp.document.numbers import SentFields
 from paperwasp.document.operations import Operation, Put, Value
 from paperwasp.document.plain_fields import PlainFields, PlainPut, PlainUpdate
 from paperwasp.document.selection import (
@@ -39,6 +38,7 @@ from paperwasp.document.selection import (
     matcher_of,
     parse_selection,
 )
+from paperwasp.document.sent_numbers import SentFields
 from paperwasp.document.types import DataType, DocumentType
 from paperwasp.document.updates import FieldUpdate
 from paperwasp.errors import InvalidInput

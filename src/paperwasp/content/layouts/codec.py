@@ -23,9 +23,9 @@ import orjson
 from paperwasp.content.layouts.layout import TypeLayout, fits
 from paperwasp.document.apply_updates import updated_fields
 from paperwasp.document.converters import Converter, TextOfNumber, converter_of
-from paperwasp.document.numbers import numbers_as_texts
 from paperwasp.document.operations import Value
 from paperwasp.document.plain_fields import is_written_at_once
+from paperwasp.document.sent_numbers import numbers_as_texts
 from paperwasp.document.shown import Prune, Render, ShownFields, TensorForms, expand_tensor, pruner, render_of
 from paperwasp.document.tensor.json_output import stored_json, tensor_json
 from paperwasp.document.tensor.types import TensorType, is_assignable
