@@ -8,5 +8,5 @@ document/          `/document/v1/`: documents
 model_evaluation   `/model-evaluation/v1/`: models
 state, metrics     `/state/v1/` and what is like it: health and figures, without an application as well
 
-It keeps no documents: it reaches them by the messenger (`cluster.messenger`).
+It keeps no documents: it reaches them by the messenger (`coordination.messenger`).
 """

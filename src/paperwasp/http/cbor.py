@@ -32,7 +32,7 @@ CBOR: Final = "application/cbor"
 _READ_TAGS: Final = frozenset((2, 3, 55799))
 """Big integers, positive and negative; "this is CBOR"."""
 _LIBRARY_TAGS: Final = frozenset((*range(64), 100, 256, 258, 260, 261, 1004, 43000))
-"""Those that the library has a meaning for, and more."""
+"""The tags that the library has a meaning for, and more."""
 _RANGES: Final[Mapping[str, tuple[str, ...]]] = {
     CBOR: (CBOR,),
     JSON: (JSON, "application/*", "*/*"),

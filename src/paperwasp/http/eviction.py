@@ -55,7 +55,7 @@ def choose_leaving(connections: Collection[_Watched], now: float) -> list[_Watch
 
 
 def choose_unread(connections: Iterable[_Watched]) -> list[_Watched]:
-    """Those with the longest unread answers, where these are too much memory together."""
+    """Choose the connections with the longest unread answers, where these are too much memory together."""
     unread = [(each.unread_since, each.unread_bytes, each) for each in connections if each.unread_since]
     excess_bytes = sum(size_bytes for _, size_bytes, _ in unread) - limits.HTTP_UNREAD_ANSWERS_BYTES
     gone: list[_Watched] = []

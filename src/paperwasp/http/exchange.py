@@ -76,9 +76,9 @@ class PortContext(Struct, eq=False):
     inflating: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Who has it inflates a large body; all of them hold no more than one beyond the budget."""
     running: set[Exchange | RequestBatch] = field(default_factory=set)
-    """Those whose handlers, or answers, are waited for."""
+    """The exchanges and batches whose handlers, or answers, are waited for."""
     streams: set[Exchange] = field(default_factory=set)
-    """Those that send streamed answers."""
+    """The exchanges that send streamed answers."""
     became_idle: asyncio.Event = field(default_factory=asyncio.Event)
     """Set whenever nothing runs any more."""
     together: Batches | None = None

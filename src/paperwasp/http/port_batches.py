@@ -162,9 +162,9 @@ class PortBatches:
         """The timer that begins it at the latest, where it is gathered."""
         self._under_way: dict[RequestBatch, _Begun] = {}
         self._succeeded: list[RequestBatch] = []
-        """Those with successes that are not sent yet."""
+        """The batches with successes that are not sent yet."""
         self._touched: set[GatheredLine] = set()
-        """Those with answers that are not written yet."""
+        """The lines with answers that are not written yet."""
 
     def add(self, line: GatheredLine, event: BatchEvent) -> None:
         """Has the requests of an event begun, soon and behind those that were added before."""

@@ -46,7 +46,7 @@ class Answers(Protocol):
     shown: Response
     """The status and content type of all answers that the core writes."""
     documents: int
-    """Those that are searched."""
+    """The number of documents that are searched."""
     note_waiting: Callable[[bool], None]
     """Called when a request waits for a thread; with True where too many wait, and the event loop is to help."""
 
@@ -120,7 +120,7 @@ class RoutedRequests:
         self._routing = routing
         self._traffic = traffic
         self._sent: list[SentAnswer] = []
-        """Those that are not counted yet."""
+        """The answers that are not counted yet."""
         self._loop = loop
         self._routes = _core.TextRoutes(limits.REQUEST_FORMS)
         self._sockets: _core.WatchedSockets[WatchedLine] = _core.WatchedSockets(

@@ -155,9 +155,9 @@ class _OpenPort:
         self._counts: Counter[str] = Counter()
         """Connections by address."""
         self._unread: set[Connection] = set()
-        """Those whose clients have begun not to read."""
+        """The connections whose clients have begun not to read."""
         self._opening: dict[Connection, asyncio.Task[None]] = {}
-        """Those that are not yet ready for requests: TLS shakes hands."""
+        """The connections that are not yet ready for requests: TLS shakes hands."""
         self._looking: asyncio.TimerHandle | None = None
         self._is_draining = False
         self._is_cutting = False

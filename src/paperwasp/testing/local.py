@@ -27,7 +27,7 @@ from paperwasp.errors import InvalidInput, PaperwaspError
 
 
 _FOUND: Final[dict[str, LocalContainer]] = {}
-"""Those that are not removed, by name."""
+"""The containers that are not removed, by name."""
 
 
 class Ports(NamedTuple):
@@ -50,7 +50,7 @@ class LocalContainer:
         self.name = name
         self.id = name
         self.ports = ports
-        """Those it has, once it has started."""
+        """The ports that it has, once it has started."""
         self.service: Service | None = None
         """The service, while it runs."""
         self._allow_python = allow_python

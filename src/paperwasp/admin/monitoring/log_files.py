@@ -1,4 +1,4 @@
-"""The lines of logs: how they are written, and files of them in one folder, which together never grow beyond a bound.
+"""The files of a log, in one folder, which together never grow beyond a bound.
 
     JsonAccessLog.default                        a link to the file that is written
     JsonAccessLog.default.20261123170000         the file that is written

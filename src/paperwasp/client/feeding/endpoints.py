@@ -37,7 +37,7 @@ class _Site:
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
         self.lines: list[Line] = []
-        """Those that are open, in the order of their turns."""
+        """The open connections, in the order of their turns."""
         self.connecting = 0
         self.failures = 0
         """Connections that could not be made, or broke unused, since the last one that was answered."""

@@ -53,7 +53,7 @@ class Compression(enum.Enum):
     """Which bodies are sent as gzip."""
 
     AUTO = "auto"
-    """Those above 512 bytes."""
+    """Bodies above 512 bytes."""
     NONE = "none"
     GZIP = "gzip"
 

@@ -1,6 +1,6 @@
 """Answers kept for the same request, as long as nothing was written that could change them.
 
-An answer is kept with the stamps of the views that it was made from (`cluster.messages.documents.StampRequest`). A
+An answer is kept with the stamps of the views that it was made from (`coordination.messages.documents.StampRequest`). A
 request that finds it asks the clusters for the stamps that are in force now: when they are the same, so is the answer.
 An answer from a newer view of a cluster takes the place of all from older ones, which nobody can be given. The least
 recently used make room. Runs on the event loop.

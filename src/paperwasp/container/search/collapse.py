@@ -28,7 +28,7 @@ Entry = tuple[str, Hit]
 
 
 def prefetched(collapse: Collapse, schemas: Sequence[Schema]) -> tuple[str, ...]:
-    """Those fields whose values the clusters give beside the hits: attributes. Those of others are read in the hits.
+    """Return the fields whose values the clusters give beside the hits: attributes. Others are read in the hits.
 
     Errors: InvalidQuery for too many fields, and where no document type has one, or the summary for collapsing.
     """

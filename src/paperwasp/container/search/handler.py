@@ -81,7 +81,7 @@ _Made = TypeVar("_Made")
 
 
 class Messenger(Protocol):
-    """The part of `cluster.messenger.Messenger` that a search needs."""
+    """The part of `coordination.messenger.Messenger` that a search needs."""
 
     def ask(self, address: str, message: object) -> Awaitable[object]: ...
 

@@ -32,7 +32,7 @@ _CIRCLE: Final = compile_later(
 _RECTANGLE: Final = compile_later(rf"\[\s*2\s*,{_NUMBER},{_NUMBER},{_NUMBER},{_NUMBER}\]", re.ASCII)
 _ATTRIBUTE: Final = compile_later(r"\s*(?:([A-Za-z_][\w.]*)?\s*:)?", re.ASCII)
 _UNITS: Final = ("km", "m", "mi")
-"""Those of `pos.radius`, in the order in which they are looked for at its end."""
+"""The units of `pos.radius`, in the order in which they are looked for at its end."""
 _DEFAULT_RADIUS: Final = 50 * DEGREES["km"]
 _JAVA_NUMBER: Final = compile_later(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?\s*", re.ASCII)
 _JAVA_INTEGER: Final = compile_later(r"[+-]?\d{1,10}", re.ASCII)

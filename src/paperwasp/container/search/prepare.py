@@ -308,7 +308,7 @@ def _compiled_bytes(clusters: tuple[PreparedCluster, ...]) -> int:
 
 
 def _sources(parameters: SearchParameters, statement: YqlQuery | None) -> tuple[str, ...]:
-    """Those of `from` and of the parameter; `from sources *` sets the parameter aside."""
+    """Return the sources of `from` and of the parameter; `from sources *` sets the parameter aside."""
     if statement is None or not statement.sources:
         return () if parameters.yql else parameters.sources
     return (*parameters.sources, *statement.sources)

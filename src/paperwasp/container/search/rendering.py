@@ -74,7 +74,7 @@ class Coverage(Struct, frozen=True):
     """How much of the documents was searched, summed over the clusters."""
 
     documents: int
-    """Those that were searched."""
+    """Documents that were searched."""
     percent: int
     clusters: int
     full_clusters: int

@@ -237,7 +237,7 @@ class SearchParameters(Struct):
         return RankingOverride(**self.ranking) if self.ranking else None  # type: ignore[arg-type]
 
     def rank_expressions(self) -> RankExpressions | None:
-        """Those that take the place of the rank profile's; None: there are none."""
+        """The expressions that take the place of the rank profile's; None: there are none."""
         return RankExpressions(**self.expressions) if self.expressions else None
 
     def match_phase_override(self) -> MatchPhaseOverride:

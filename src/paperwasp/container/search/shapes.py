@@ -94,7 +94,7 @@ class Shape(NamedTuple):
     pairs: Pairs
     form: Form
     literals: Sequence[str]
-    """Those of the statement, as they are written."""
+    """The literals of the statement, as they are written."""
     is_whole: bool
     """Whether all values are of the shape, since a query profile may use them."""
     filling: Mapping[str, str]

@@ -23,14 +23,14 @@ from paperwasp.search.text_query import TextAnswer
 
 _LOG: Final = logging.getLogger("paperwasp.search")
 _TASKS: Final[set[asyncio.Task[None]]] = set()
-"""Those that find an answer the general way."""
+"""The tasks that find an answer the general way."""
 
 GeneralWay = Callable[[], Coroutine[Any, Any, Response]]
 """Makes what is to be run for the answer the general way."""
 
 
 class Messenger(Protocol):
-    """The part of `cluster.messenger.Messenger` that is needed here."""
+    """The part of `coordination.messenger.Messenger` that is needed here."""
 
     def hand(self, address: str, message: object, reply: Callable[[object], None]) -> None: ...
 

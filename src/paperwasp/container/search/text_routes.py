@@ -56,7 +56,7 @@ class RouteAnswers(Struct, eq=False):
     cluster_route: ClusterRoute | None = None
     """Of the content cluster; None until that has answered."""
     documents: int = 0
-    """Those that are searched."""
+    """The number of documents that are searched."""
     note_waiting: Callable[[bool], None] = lambda _: None
     """The content cluster's."""
     shown: Response = _SHOWN
