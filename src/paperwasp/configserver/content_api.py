@@ -142,13 +142,11 @@ class _Listing:
             return json_response(200, [_status(self._package, path, self._url) for path in paths])
         if wanted not in ("", "content"):
             raise _bad_return(wanted)
-        if wanted or self._is_for_addresses():
-            return json_response(200, [self._address(path) for path in paths])
+        shows_addresses = not self._request.raw_path.endswith("/")
+        if wanted or shows_addresses or self._request.header("user-agent").startswith("Vespa CLI/"):
+            addresses = (self._url + quote(path) for path in paths)
+            return json_response(200, [each + ("?return=content" if each.endswith("/") else "") for each in addresses])
         return json_response(200, [self._entry(path) for path in paths])
-
-    def _is_for_addresses(self) -> bool:
-        slash = self._request.raw_path.endswith("/")
-        return not slash or self._request.header("user-agent").startswith("Vespa CLI/")
 
     def _paths(self) -> list[str]:
         """The files and folders (these end in a slash) in the folder, or below it too."""
@@ -161,9 +159,6 @@ class _Listing:
                     paths.add(name)
                     paths |= _folders(name, self._prefix)
         return sorted(paths)
-
-    def _address(self, path: str) -> str:
-        return self._url + quote(path) + ("?return=content" if path.endswith("/") else "")
 
     def _entry(self, path: str) -> dict[str, Any]:
         name = path.removeprefix(self._prefix)

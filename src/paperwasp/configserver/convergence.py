@@ -176,13 +176,10 @@ class Convergence:
         """The services of the application in all processes."""
         return [service for report in self._reports(application).values() for service in report.services]
 
-    def _processes(self) -> list[str]:
-        return [key.removeprefix(_PROCESSES) for key in self._store.announced(_PROCESSES)]
-
     def _reports(self, application: ApplicationId) -> dict[str, Report]:
-        """Those of the processes that serve, by process; an empty one of a process that has said nothing yet."""
+        """The reports of the processes that serve, by process; an empty one of a process that has said nothing yet."""
         reports = {}
-        for process in self._processes():
+        for process in (key.removeprefix(_PROCESSES) for key in self._store.announced(_PROCESSES)):
             key = _report_key(process, application)
             value = self._store.announced(key).get(key)
             reports[process] = decode(value, type=Report) if value is not None else Report()
@@ -201,7 +198,7 @@ class Convergence:
             self._store.announce(key, None)
 
     def proposal(self, application: ApplicationId) -> Proposal | None:
-        """What is proposed for the application."""
+        """Return the proposal for the application, if there is one."""
         key = _PROPOSALS + application.key
         value = self._store.announced(key).get(key)
         return decode(value, type=Proposal) if value is not None else None

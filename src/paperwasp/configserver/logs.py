@@ -93,7 +93,10 @@ class ServiceLog(logging.Handler):
                 if path.stat().st_mtime_ns // 1_000_000 < start_ms:
                     continue  # its last line is older
                 with path.open("rb") as file:
-                    yield from _between(file, start_ms, end_ms)
+                    for line in file:
+                        time_ms = _time_ms(line)
+                        if time_ms is not None and start_ms <= time_ms < end_ms and line.endswith(b"\n"):
+                            yield line
             except FileNotFoundError:
                 continue
 
@@ -125,13 +128,6 @@ class ServiceLog(logging.Handler):
             if file.read(1) != b"\n":
                 file.write(b"\n")
         return file
-
-
-def _between(file: IO[bytes], start_ms: int, end_ms: int) -> Iterator[bytes]:
-    for line in file:
-        time_ms = _time_ms(line)
-        if time_ms is not None and start_ms <= time_ms < end_ms and line.endswith(b"\n"):
-            yield line
 
 
 def _time_ms(line: bytes) -> int | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable
 from contextlib import nullcontext
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -184,7 +184,8 @@ class Preparation:
         if before is None or before is model:
             return Changes()
         changes = find_changes(before, model)
-        refused = changes.find_refused(model.overrides, self._today(), session.ignore_validation_errors)
+        today = datetime.fromtimestamp(self._environment.now_seconds(), UTC).date()
+        refused = changes.find_refused(model.overrides, today, session.ignore_validation_errors)
         if refused:
             raise InvalidPackage(f"Invalid application package: {describe_refusals(refused)}")
         return changes
@@ -204,6 +205,3 @@ class Preparation:
             raise InvalidPackage(
                 f"{unknown} any more; ignoreValidationErrors=true replaces it: {error.message}"
             ) from error
-
-    def _today(self) -> date:
-        return datetime.fromtimestamp(self._environment.now_seconds(), UTC).date()

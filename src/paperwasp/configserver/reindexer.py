@@ -45,7 +45,7 @@ _Work = tuple[ApplicationId, Target]
 def no_chunks(
     application: ApplicationId, cluster: str, document_type: str, token: bytes, documents: int
 ) -> ReindexedChunk:
-    """What a config server without content clusters reindexes by: there is nothing to reindex."""
+    """Raise that there is nothing to reindex: the `ReindexChunk` of a config server without content clusters."""
     raise InternalError(f"There is nobody to reindex '{document_type}' in '{cluster}' of {application}")
 
 

@@ -65,7 +65,7 @@ _ANY_HOST: Final = (None, "0.0.0.0", "::", "")
 
 
 class Settings(Struct, frozen=True):
-    """What the command line says. A port of 0 takes any free one."""
+    """The settings of the command line. A port of 0 takes any free one."""
 
     data_directory: Path
     host: str | None = "127.0.0.1"
@@ -79,7 +79,7 @@ class Settings(Struct, frozen=True):
     query_expressions: bool = True
     """Whether queries may bring ranking expressions, where services.xml does not say otherwise."""
     query_memory_bytes: int = limits.QUERY_MEMORY_BYTES
-    """What the tensors of a query may take, where services.xml does not say."""
+    """The memory for the tensors of a query, where services.xml does not say."""
     authenticates: bool = False
     """Whether clients of containers that do not say otherwise must tell who they are."""
     authenticates_deployments: bool = False
@@ -302,7 +302,7 @@ def _reindex(
 
 @contextmanager
 def _logging_to(handler: logging.Handler) -> Iterator[None]:
-    """What the process logs goes there too, of our own also what is for information."""
+    """Context in which the log of the process goes to `handler` too, with the information of our own loggers."""
     logging.getLogger("paperwasp").setLevel(logging.INFO)
     root, front, same_seldom = logging.getLogger(), logging.getLogger("paperwasp.http"), SameSeldom()
     root.addHandler(handler)

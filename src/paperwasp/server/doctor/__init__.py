@@ -1,4 +1,4 @@
-"""What is right or wrong with a machine, a data directory and a running service, and what to do about it.
+"""Finds what is wrong with a machine, a data directory and a running service, and says what to do about it.
 
 Everything is only read, but for one small file by which syncing is measured.
 

@@ -42,7 +42,7 @@ _AREA: Final = Area("data")
 _TRIES: Final = 3
 """A service that runs replaces files while they are read; damage is still there the next time."""
 _FIRST: Final = frozenset({"keys", "lock", "logs", "version"})
-"""What may be there before a service has been: `paperwasp key` makes keys."""
+"""The names that may be there before a service has been: `paperwasp key` makes keys."""
 _ACTIVE: Final = "active%"
 _SERVED: Final = "served%"
 _PORTS: Final = "container-ports%"
@@ -170,13 +170,12 @@ def check_cluster(directory: Path, note: Note, *, is_served: bool) -> Iterator[F
             continue
         yield from _describe(name, checkpoint, log)
         return
-    message = found.message if isinstance(found, PaperwaspError) else _describe_os_error(found)
+    if isinstance(found, PaperwaspError):
+        message = found.message
+    else:
+        reason = "the file is missing" if isinstance(found, FileNotFoundError) else found.strerror
+        message = f"{found.filename}: {reason}"
     yield _AREA.error(name, message, found.remedy if isinstance(found, Corruption) else Corruption.remedy)
-
-
-def _describe_os_error(error: OSError) -> str:
-    reason = "the file is missing" if isinstance(error, FileNotFoundError) else error.strerror
-    return f"{error.filename}: {reason}"
 
 
 def _read_cluster(directory: Path, note: Note, *, is_served: bool) -> tuple[CheckedCheckpoint | None, CheckedLog]:
@@ -232,7 +231,7 @@ def _covered(checkpoint: CheckedCheckpoint | None, log: CheckedLog) -> int:
 
 
 class CheckedCheckpoint(Struct, frozen=True):
-    """What a checkpoint holds."""
+    """The contents of a checkpoint, in figures."""
 
     name: str
     applied: tuple[Mark, ...]
@@ -334,7 +333,7 @@ _FILE_NAME: Final = compile_later(r"\d{16}\.log")
 
 
 class CheckedLog(Struct):
-    """What there is, as far as it is whole."""
+    """The log, as far as it is whole."""
 
     files: int = 0
     size_bytes: int = 0
@@ -416,7 +415,7 @@ def _check_records(path: Path, records: list[RawRecord], checked: CheckedLog, ap
 def _check_payloads(
     path: Path, data: bytes, records: list[RawRecord], checked: CheckedLog, applied: Sequence[Mark]
 ) -> None:
-    """What a start would apply can be read. Errors: Corruption; OtherVersion."""
+    """Read all records that a start would apply. Errors: Corruption; OtherVersion."""
     for record in records:
         if record.mark.sequence <= applied[record.partition].sequence:
             continue

@@ -111,7 +111,7 @@ def _memory(system: Path) -> tuple[int | None, int | None]:
 
 
 def check_memory(total: int | None, available: int | None) -> Iterator[Finding]:
-    """What there is, beside the 4 GB that the service is made for."""
+    """Compare the memory of the machine with the 4 GB that the service is made for."""
     if total is None or available is None:
         return
     shown = f"{total / _ONE_GIB:.1f} GiB, {available / _ONE_GIB:.1f} GiB of it available"

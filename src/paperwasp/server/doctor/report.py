@@ -27,7 +27,7 @@ _SIGNS: Final = {"ok": Text("ok", "green"), "warning": Text("warning", "yellow")
 
 
 class Examined(Struct, frozen=True):
-    """What is looked at."""
+    """The parts that are examined."""
 
     data_directory: Path
     url: str

@@ -83,12 +83,12 @@ def _has_changed(store: ConfigStore, before: dict[str, bytes]) -> bool:
 
 
 def _chosen(files: Sequence[SourceFile]) -> dict[str, bytes]:
-    """What was decided, by key; not what goes on by itself."""
+    """The decisions in the config store, by key, without the state of what goes on by itself."""
     return {file.name: file.content for file in files if not file.name.startswith(f"{_CONFIG}/{_PROGRESS}")}
 
 
 def _open_others(path: Path) -> list[SourceFile]:
-    """Whatever else is in the data directory: keys of access, and what later versions add."""
+    """The other files of the data directory: keys of access, and what later versions add."""
     files: list[SourceFile] = []
     try:
         for entry in sorted(path.iterdir()):

@@ -34,7 +34,7 @@ _LOG: Final = logging.getLogger("paperwasp.service")
 
 
 class _Followed(Struct):
-    """What this process has made of an application."""
+    """The state of an application in this process."""
 
     report: Report = Report()
     staged: StagedGeneration | None = None

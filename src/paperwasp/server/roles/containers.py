@@ -120,12 +120,18 @@ class Containers:
     # Changes
 
     def stage(self, application: str, model: ApplicationModel) -> StagedContainers:
-        """Has all ports of the application's containers. Errors: Conflict, PortTaken; then nothing has changed."""
+        """Bind the ports of the application's containers that are new, and listen on them.
+
+        Errors: Conflict, PortTaken; then nothing has changed.
+        """
         opened: dict[int, Listener] = {}
         with self._lock:
             try:
                 change = self._bind(application, model, opened)
-                self._start_opened(change)
+                for key, listener in change.listeners.items():
+                    if listener in change.opened:
+                        listener.secure(change.tls.get(key))
+                        self._start(listener)
                 if self._record:
                     ports = {cluster: listener.port for cluster, listener in change.listeners.items()}
                     self._record.put(application, ports, self.front_port)
@@ -150,17 +156,14 @@ class Containers:
     def _bind(self, application: str, model: ApplicationModel, opened: dict[int, Listener]) -> StagedContainers:
         tls = _tls_of(model, self._accounts is not None and self._accounts.authenticates)
         others = {port: _describe(role) for port, (_, role) in self._claims.items() if role[0] != application}
-        recorded = self._recorded_ports(application)
+        running = {cluster: place.port for (owner, cluster), place in self._places.items() if owner == application}
+        recorded = {**(self._record.get(application) if self._record else {}), **running}
         taken = Taken({**self._reserved, **others}, self.front_port)
         given = assign(model.containers, recorded, taken, partial(self._can_open, application, opened))
         listeners = {cluster: self._open(application, opened, port) for cluster, port in given.items()}
         for cluster, listener in listeners.items():
             self._claims[listener.port] = (listener, (application, cluster))
         return StagedContainers(application, listeners, tls, tuple(opened.values()), recorded)
-
-    def _recorded_ports(self, application: str) -> dict[str, int]:
-        running = {cluster: place.port for (owner, cluster), place in self._places.items() if owner == application}
-        return {**(self._record.get(application) if self._record else {}), **running}
 
     def _open(self, application: str, opened: dict[int, Listener], port: int) -> Listener:
         """The listener on that port, bound now where the application has none there. Errors: PortTaken, Conflict."""
@@ -225,13 +228,6 @@ class Containers:
                 self._give_up(place)
         for listener in changed:
             self._reconnect(listener)
-
-    def _start_opened(self, change: StagedContainers) -> None:
-        """Errors: PortTaken."""
-        for key, listener in change.listeners.items():
-            if listener in change.opened:
-                listener.secure(change.tls.get(key))
-                self._start(listener)
 
     def _app_of(self, application: str, cluster: str) -> ContainerApp:
         place = self._places.get((application, cluster))

@@ -244,7 +244,10 @@ class _Waiting:
         """Hands on what waits, in its order, and whatever still comes."""
         with self._lock:
             for message, reply in self._messages:
-                _deliver(handler, message, reply)
+                try:
+                    handler(message, reply)
+                except Exception as error:
+                    reply(error)
             self._handler = handler
 
     def refuse(self, error: PaperwaspError) -> None:
@@ -254,13 +257,6 @@ class _Waiting:
             reply(error)
 
         self.release(refuse)
-
-
-def _deliver(handler: Any, message: Any, reply: Reply) -> None:
-    try:
-        handler(message, reply)
-    except Exception as error:
-        reply(error)
 
 
 def _node_of(cluster: ContentCluster) -> ClusterNode:

@@ -105,7 +105,11 @@ class ContentClusters:
         _, before = self._settled.get(application, (0, {}))
         for cluster in clusters:
             if _extend(before.get(cluster.id), cluster) is not cluster:
-                self._drop_types(application, generation, cluster)
+                try:
+                    self._get_open(application, cluster.id).configure(generation, cluster)
+                except Exception:
+                    what = "document types that it should not"
+                    _LOG.exception("Content cluster '%s' of %s still has %s", cluster.id, application, what)
         self._settled[application] = (generation, MappingProxyType({cluster.id: cluster for cluster in clusters}))
         self._drop_clusters(application, {cluster.id for cluster in clusters})
         if not clusters:
@@ -178,25 +182,13 @@ class ContentClusters:
             running = self._running.pop((application, cluster_id))
         running.stop(checkpoint=checkpoint)
 
-    def _drop_types(self, application: str, generation: int, cluster: ContentCluster) -> None:
-        try:
-            self._get_open(application, cluster.id).configure(generation, cluster)
-        except Exception:
-            _LOG.exception(
-                "Content cluster '%s' of %s still has document types that it should not", cluster.id, application
-            )
-
-    def _stop_for_good(self, application: str, cluster_id: str) -> None:
-        """Stops a cluster whose data is deleted next: a checkpoint would be a file a field, for nothing."""
-        try:
-            self._stop(application, cluster_id, checkpoint=False)
-        except Exception:
-            _LOG.exception("Content cluster '%s' of %s did not stop as it should", cluster_id, application)
-
     def _drop_clusters(self, application: str, kept: set[str]) -> None:
         for cluster_id in self._ids(application):
             if cluster_id not in kept:
-                self._stop_for_good(application, cluster_id)
+                try:
+                    self._stop(application, cluster_id, checkpoint=False)  # that would be a file a field, for nothing
+                except Exception:
+                    _LOG.exception("Content cluster '%s' of %s did not stop as it should", cluster_id, application)
         folder = self._directory / application
         for directory in folder.iterdir() if folder.is_dir() else ():
             if directory.name not in kept:

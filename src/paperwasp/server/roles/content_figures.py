@@ -1,4 +1,4 @@
-"""What a content node says of itself, by Vespa's names of metrics where it has them.
+"""The metrics of a content node, by Vespa's names where it has them.
 
 Everything is read from what the node keeps anyway; only the size of the log asks the system. Any thread.
 Vespa: https://docs.vespa.ai/en/reference/operations/metrics/searchnode.html

@@ -90,7 +90,7 @@ class DataDirectory:
         return self.path / "logs"
 
     def mark_opened(self) -> None:
-        """What is here is of this version from now on: all of it could be read."""
+        """Mark the directory as one of this version: all of it could be read."""
         write_version(self.path)
 
     def close(self) -> None:

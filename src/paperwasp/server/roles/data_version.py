@@ -36,7 +36,8 @@ def check_version(directory: Path) -> None:
             f"The data directory '{directory}' was written by paperwasp {found['paperwasp']}, in data version"
             f" {found['data']}; this is paperwasp {VERSION}, which reads versions up to {DATA_VERSION}"
         )
-    if found is None and _has_no_folders_of_applications(directory):
+    had_one_application = (directory / "config" / "keys" / "active").is_file() or any(directory.glob("content/*/log"))
+    if found is None and had_one_application:
         raise OtherVersion(
             f"The data directory '{directory}' was written by a paperwasp from before data version 1 (from when"
             f" a service had one application); this is paperwasp {VERSION}, which reads versions 1 to"
@@ -61,7 +62,3 @@ def _read(directory: Path) -> dict[str, Any] | None:
         return None
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
         raise Corruption(f"{path}: offset 0: this does not say of which version the data is") from None
-
-
-def _has_no_folders_of_applications(directory: Path) -> bool:
-    return (directory / "config" / "keys" / "active").is_file() or any(directory.glob("content/*/log"))

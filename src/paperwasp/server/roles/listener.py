@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Server(Protocol):
-    """What listens on a port, as `http.server.HttpServer` does it."""
+    """The server of a port, such as `http.server.HttpServer`."""
 
     port: int
 

@@ -43,7 +43,7 @@ from paperwasp.search.text_query import TextAnswer
 _LOG: Final = logging.getLogger("paperwasp.search")
 _GRACE_NS: Final = int(GRACE_SECONDS * 1e9)
 THREAD_NS: Final = 200_000
-"""What each of the threads that share a run is to have to do: to begin and to end with another takes a tenth of it."""
+"""The least work for each thread that shares a run: to begin and to end with another takes a tenth of it."""
 
 Reply = Callable[[TextAnswer | None], None]
 
@@ -100,7 +100,7 @@ class PlanRuns:
         return answer
 
     def _give(self, ready: ReadyRun, reply: Reply) -> None:
-        """Whatever happens to one answer, the others are given."""
+        """Give all answers, also those behind one that fails."""
         try:
             reply(self.answer(ready))
         except Exception:
@@ -233,7 +233,7 @@ class _Pool:
             self.watch()
 
     def watch(self) -> None:
-        """What waits for a thread when its time is over is given back then."""
+        """Give back what still waits for a thread when its time is over."""
         if self._watching is None:
             self._watching = self.loop.call_later(GRACE_SECONDS, self._look)
 

@@ -89,7 +89,9 @@ def assign(
         if place.port is not None:
             port = taken.front if place.port == VESPA_PORT else place.port
             taken.check(port, place.container)
-            _check_own(given, port, place)
+            other = next((name for name, given_port in given.items() if given_port == port), None)
+            if other is not None:
+                raise Conflict(f"Container clusters '{other}' and '{place.name}' both ask for port {port}")
             given[place.name] = port
     for place in places:
         if place.port is None:
@@ -97,12 +99,6 @@ def assign(
             candidates = (port for port in _candidates(recorded.get(place.name), taken.front) if port not in used)
             given[place.name] = _first(candidates, can_have, place, taken.front)
     return given
-
-
-def _check_own(given: Mapping[str, int], port: int, place: Place) -> None:
-    for other, others_port in given.items():
-        if others_port == port:
-            raise Conflict(f"Container clusters '{other}' and '{place.name}' both ask for port {port}")
 
 
 def _candidates(recorded: int | None, front: int) -> Iterator[int]:
