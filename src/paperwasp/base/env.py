@@ -125,8 +125,10 @@ class _Mallinfo(ctypes.Structure):
 
 
 def unused_bytes() -> int:
-    """What the C library has of the system and nobody uses, given back already or not (glibc since 2.33); 0: unknown.
-    Takes as long as there are pieces of it, mostly less than a millisecond."""
+    """Return the bytes that the C library holds unused, given back already or not (glibc since 2.33); 0: unknown.
+
+    Takes as long as there are pieces of it, mostly less than a millisecond.
+    """
     mallinfo = getattr(_c_library(), "mallinfo2", None)
     if mallinfo is None:
         return 0
