@@ -12,7 +12,6 @@ from functools import reduce
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.ranking.tree import (
     Call,
-    ExpressionNode,
     Generate,
     If,
     Lambda,
@@ -20,6 +19,7 @@ from paperwasp.ranking.tree import (
     Number,
     Operation,
     Prefix,
+    RankNode,
     Reference,
     Slice,
     SlicePlace,
@@ -58,7 +58,7 @@ def plain_of(tensor: Tensor) -> PlainTensor:
     return PlainTensor(sizes, cells, tensor.type.cell_type)
 
 
-def value(node: ExpressionNode, names: Names) -> PlainTensor:  # noqa: C901 (a case for each node)
+def value(node: RankNode, names: Names) -> PlainTensor:  # noqa: C901 (a case for each node)
     """The value of an expression for one hit."""
     match node:
         case Number():
@@ -107,11 +107,11 @@ def value(node: ExpressionNode, names: Names) -> PlainTensor:  # noqa: C901 (a c
     raise AssertionError(node)
 
 
-def _truth(node: ExpressionNode, names: Names) -> bool:
+def _truth(node: RankNode, names: Names) -> bool:
     return sum(value(node, names).cells.values()) != 0
 
 
-def _cell(body: ExpressionNode, names: Names, at: Mapping[str, str | int]) -> float:
+def _cell(body: RankNode, names: Names, at: Mapping[str, str | int]) -> float:
     return value(body, {**names, **{name: plain.number(float(place)) for name, place in at.items()}}).number
 
 

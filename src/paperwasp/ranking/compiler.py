@@ -29,7 +29,6 @@ from paperwasp.ranking.tensor_run import TensorNode
 from paperwasp.ranking.text_hash import text_hash
 from paperwasp.ranking.tree import (
     Call,
-    ExpressionNode,
     Generate,
     If,
     Membership,
@@ -38,6 +37,7 @@ from paperwasp.ranking.tree import (
     OfType,
     Operation,
     Prefix,
+    RankNode,
     Reference,
     Slice,
     String,
@@ -129,7 +129,7 @@ class ExpressionCompiler:
         """True where the expression compiled now is computed for cells, not for hits."""
         return self._tensors.is_within_lambda
 
-    def value(self, node: ExpressionNode, scope: Scope) -> Value:
+    def value(self, node: RankNode, scope: Scope) -> Value:
         """Compile `node` to its number in the builder, or to a tensor."""
         self._visits += 1
         self._depth += 1
@@ -139,7 +139,7 @@ class ExpressionCompiler:
         self._depth -= 1
         return value
 
-    def number(self, node: ExpressionNode, scope: Scope) -> int:
+    def number(self, node: RankNode, scope: Scope) -> int:
         """Compile `node` where Vespa takes numbers: of a tensor the sum of its cells."""
         return self._as_number(self.value(node, scope))
 
@@ -179,7 +179,7 @@ class ExpressionCompiler:
         others = [self.value(argument, scope) for argument in node.arguments[1:]]
         return self._apply(_CALLS.get(node.function, node.function), first, *others)
 
-    def _is_dimension(self, node: ExpressionNode, type_: TensorType, scope: Scope) -> bool:
+    def _is_dimension(self, node: RankNode, type_: TensorType, scope: Scope) -> bool:
         """Tell whether `node` is nothing but the name of a dimension of the type."""
         if not isinstance(node, Reference) or node.arguments or node.output or scope.binding(node):
             return False
@@ -243,7 +243,7 @@ class ExpressionCompiler:
             return self._normalizer(node, scope)
         return self._feature(node, scope)
 
-    def _function(self, node: Reference, name: str, arguments: tuple[ExpressionNode, ...], scope: Scope) -> Value:
+    def _function(self, node: Reference, name: str, arguments: tuple[RankNode, ...], scope: Scope) -> Value:
         if not arguments and name in self._whole_functions:
             return self._whole_functions[name]
         if name in scope.calls:
@@ -311,10 +311,10 @@ class ExpressionCompiler:
             return self._reciprocal_rank(node, first, k, scope)
         return self.builder.feature(Normalizer.linear(*self._normalized(node, first, scope)))
 
-    def _reciprocal_rank(self, node: ExpressionNode, argument: ExpressionNode, k: float, scope: Scope) -> int:
+    def _reciprocal_rank(self, node: RankNode, argument: RankNode, k: float, scope: Scope) -> int:
         return self.builder.feature(Normalizer.reciprocal(*self._normalized(node, argument, scope), k))
 
-    def _normalized(self, node: ExpressionNode, argument: ExpressionNode, scope: Scope) -> tuple[int, Program]:
+    def _normalized(self, node: RankNode, argument: RankNode, scope: Scope) -> tuple[int, Program]:
         """The value that is normalized, and the program that computes it."""
         number = self.number(argument, scope)
         program = self.builder.program(number)
@@ -337,7 +337,7 @@ class ExpressionCompiler:
         return self._tensors.feature(feature, type_)
 
 
-_RULES: Final[Mapping[type[ExpressionNode], Callable[[ExpressionCompiler, Any, Scope], Value]]] = {
+_RULES: Final[Mapping[type[RankNode], Callable[[ExpressionCompiler, Any, Scope], Value]]] = {
     Number: ExpressionCompiler._number,
     String: ExpressionCompiler._string,
     Operation: ExpressionCompiler._operation,

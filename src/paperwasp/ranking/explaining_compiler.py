@@ -19,7 +19,6 @@ from paperwasp.ranking.scope import Binding, Scope, Source, argument_text
 from paperwasp.ranking.tensor_graph import Value
 from paperwasp.ranking.tree import (
     Call,
-    ExpressionNode,
     Generate,
     If,
     Membership,
@@ -27,6 +26,7 @@ from paperwasp.ranking.tree import (
     OfType,
     Operation,
     Prefix,
+    RankNode,
     Reference,
     Slice,
     String,
@@ -35,7 +35,7 @@ from paperwasp.ranking.tree import (
     TensorLiteral,
 )
 
-_KINDS: Final[Mapping[type[ExpressionNode], str]] = {
+_KINDS: Final[Mapping[type[RankNode], str]] = {
     Number: "constant",
     String: "text",
     Operation: "operation",
@@ -60,7 +60,7 @@ class ExplainingCompiler(ExpressionCompiler):
     out."""
 
     _nodes: list[Explained]
-    _open: list[tuple[ExpressionNode, Explained | None]]
+    _open: list[tuple[RankNode, Explained | None]]
     """The children so far of the node that is being compiled; None: one that is left out."""
     _kind: str
     """The kind of the reference that is being compiled, once it is known."""
@@ -72,12 +72,12 @@ class ExplainingCompiler(ExpressionCompiler):
         self._open = []
         self._kind = ""
         self._reached = None
-        self._expansions: dict[str, list[tuple[ExpressionNode, Explained | None]]] = {}
-        self._bound: dict[int, tuple[Binding, list[tuple[ExpressionNode, Explained | None]]]] = {}
+        self._expansions: dict[str, list[tuple[RankNode, Explained | None]]] = {}
+        self._bound: dict[int, tuple[Binding, list[tuple[RankNode, Explained | None]]]] = {}
         self.compile(source)
         return Explanation(tuple(self._nodes), self.builder)
 
-    def value(self, node: ExpressionNode, scope: Scope) -> Value:
+    def value(self, node: RankNode, scope: Scope) -> Value:
         if self.is_within_lambda:
             value = super().value(node, scope)
             self._kind, self._reached = "", None
@@ -99,12 +99,12 @@ class ExplainingCompiler(ExpressionCompiler):
 
     def _add(
         self,
-        node: ExpressionNode,
+        node: RankNode,
         scope: Scope,
         value: Value,
         kind: str,
         feature: Feature | None,
-        below: list[tuple[ExpressionNode, Explained | None]],
+        below: list[tuple[RankNode, Explained | None]],
     ) -> Explained | None:
         # The root is always added, so that there is one.
         if len(self._nodes) >= limits.EXPLAINED_PLAN_NODES and self._depth:
@@ -129,7 +129,7 @@ class ExplainingCompiler(ExpressionCompiler):
         self._nodes.append(explained)
         return explained
 
-    def _choices(self, node: ExpressionNode, children: tuple[Explained, ...]) -> tuple[tuple[int | None, int], ...]:
+    def _choices(self, node: RankNode, children: tuple[Explained, ...]) -> tuple[tuple[int | None, int], ...]:
         """Return the conditions of the children. Their values are made again, and are those of the program."""
         if isinstance(node, If):
             return ((self._as_number(children[0].value), 1), (None, 2))
@@ -144,7 +144,7 @@ class ExplainingCompiler(ExpressionCompiler):
 
     # What a reference turns out to be
 
-    def _function(self, node: Reference, name: str, arguments: tuple[ExpressionNode, ...], scope: Scope) -> Value:
+    def _function(self, node: Reference, name: str, arguments: tuple[RankNode, ...], scope: Scope) -> Value:
         value = super()._function(node, name, arguments, scope)
         self._kind = "function"
         if not arguments and not self.is_within_lambda:
@@ -184,7 +184,7 @@ class ExplainingCompiler(ExpressionCompiler):
         return value
 
 
-def _operator(node: ExpressionNode) -> str:
+def _operator(node: RankNode) -> str:
     """The operators between the children of a node, or one of them if they are all the same; else its function."""
     match node:
         case Operation():
@@ -196,7 +196,7 @@ def _operator(node: ExpressionNode) -> str:
     return ""
 
 
-def _text(node: ExpressionNode, source: Source) -> str:
+def _text(node: RankNode, source: Source) -> str:
     """The text of a node; of a long one its beginning."""
     most = limits.EXPLAINED_TEXT_CHARACTERS
     if next(islice(node.walk(), _TEXT_NODES, None), None) is None:

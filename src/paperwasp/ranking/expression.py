@@ -20,7 +20,6 @@ from paperwasp.ranking.tree import (
     LEVELS,
     Call,
     Cell,
-    ExpressionNode,
     Generate,
     If,
     Lambda,
@@ -30,6 +29,7 @@ from paperwasp.ranking.tree import (
     OfType,
     Operation,
     Prefix,
+    RankNode,
     Reference,
     Slice,
     SlicePlace,
@@ -74,7 +74,7 @@ FUNCTIONS: Final[dict[str, int]] = {
 """The functions of numbers, and of tensors cell by cell, and how many arguments each takes."""
 
 
-def parse_expression(text: str, source: str = "") -> ExpressionNode:
+def parse_expression(text: str, source: str = "") -> RankNode:
     """The tree of `text`; raises LanguageError, with the place, for what is wrong. Equal texts have the same tree."""
     known = _TREES.get(text)
     if known is None:
@@ -83,7 +83,7 @@ def parse_expression(text: str, source: str = "") -> ExpressionNode:
     return known
 
 
-def _parse(text: str, source: str) -> ExpressionNode:
+def _parse(text: str, source: str) -> RankNode:
     parser = _Parser(_LEXICON.tokenize(text, source))
     try:
         node = parser.expression()
@@ -93,7 +93,7 @@ def _parse(text: str, source: str) -> ExpressionNode:
     return node
 
 
-_TREES: Final[Cache[str, ExpressionNode]] = Cache(size=limits.RANK_TREES_CHARACTERS)
+_TREES: Final[Cache[str, RankNode]] = Cache(size=limits.RANK_TREES_CHARACTERS)
 """The profiles of a package share most of their texts."""
 
 
@@ -112,7 +112,7 @@ class _Parser:
         self.tokens = tokens
         self.tensors = TensorParser(tokens, self.expression)
 
-    def expression(self) -> ExpressionNode:
+    def expression(self) -> RankNode:
         with self.tokens.nested():
             operands = [self.operand()]
             pending: list[str] = []
@@ -128,11 +128,11 @@ class _Parser:
             _reduce(operands, pending, 0)
             return operands[0]
 
-    def choices(self) -> tuple[ExpressionNode, ...]:
+    def choices(self) -> tuple[RankNode, ...]:
         self.tokens.expect("[")
         return self.read_list("]")
 
-    def read_list(self, closing: str) -> tuple[ExpressionNode, ...]:
+    def read_list(self, closing: str) -> tuple[RankNode, ...]:
         """Reads expressions with commas between them, up to and with `closing`; at least one."""
         items = [self.expression()]
         while self.tokens.accept(","):
@@ -140,7 +140,7 @@ class _Parser:
         self.tokens.expect(closing, ",")
         return tuple(items)
 
-    def operand(self) -> ExpressionNode:
+    def operand(self) -> RankNode:
         prefixes = []
         while token := self.tokens.accept("-", "!"):
             prefixes.append(token)
@@ -155,7 +155,7 @@ class _Parser:
             node = Prefix(prefix.text, node, start=prefix.start)
         return node
 
-    def value(self) -> ExpressionNode:
+    def value(self) -> RankNode:
         token = self.tokens.next()
         if token.kind == "number":
             return Number(float(token.text.rstrip("fFdD")), token.text, start=token.start)
@@ -173,7 +173,7 @@ class _Parser:
         found = repr(token.text) if token.text else "the end"
         raise LanguageError(f"expected a value, found {found}", self.tokens.position(token))
 
-    def read_named(self, token: Token) -> ExpressionNode:
+    def read_named(self, token: Token) -> RankNode:
         """Reads what a name starts: a function, a tensor function, a keyword, or a reference."""
         called = self.tokens.at("(")
         if called and token.text == "if":
@@ -189,7 +189,7 @@ class _Parser:
         return self.reference(token)
 
     def reference(self, name: Token) -> Reference:
-        arguments: tuple[ExpressionNode, ...] = ()
+        arguments: tuple[RankNode, ...] = ()
         if self.tokens.accept("(") and not self.tokens.accept(")"):
             arguments = self.arguments()
         outputs = []
@@ -197,7 +197,7 @@ class _Parser:
             outputs.append(self.tokens.expect_kind("name", "number").text)
         return Reference(name.text, arguments, ".".join(outputs), start=name.start)
 
-    def arguments(self) -> tuple[ExpressionNode, ...]:
+    def arguments(self) -> tuple[RankNode, ...]:
         """Reads the arguments of a feature or function, up to and with the closing parenthesis; at least one."""
         arguments = [self.argument()]
         while self.tokens.accept(","):
@@ -205,7 +205,7 @@ class _Parser:
         self.tokens.expect(")", ",")
         return tuple(arguments)
 
-    def argument(self) -> ExpressionNode:
+    def argument(self) -> RankNode:
         if self.tokens.at_kind("name") and self.tokens.peek().text == ":":
             name = self.tokens.next()
             self.tokens.expect(":")
@@ -239,7 +239,7 @@ class _Parser:
         discriminant = self.expression()
         self.tokens.expect(")")
         self.tokens.expect("{")
-        cases: list[tuple[ExpressionNode, ExpressionNode]] = []
+        cases: list[tuple[RankNode, RankNode]] = []
         while not cases or self.tokens.at("case"):
             self.tokens.expect("case")
             value = self.expression()
@@ -253,7 +253,7 @@ class _Parser:
         return Switch(discriminant, tuple(cases), default, start=keyword.start)
 
 
-def _reduce(operands: list[ExpressionNode], pending: list[str], level: int) -> None:
+def _reduce(operands: list[RankNode], pending: list[str], level: int) -> None:
     """Joins what binds tighter than `level`: run by run of one level, from the top of the stack."""
     while pending and LEVELS[pending[-1]] > level:
         run = 1
@@ -264,7 +264,7 @@ def _reduce(operands: list[ExpressionNode], pending: list[str], level: int) -> N
         operands[-run - 1 :] = [_join(parts, operators)]
 
 
-def _join(parts: list[ExpressionNode], operators: list[str]) -> ExpressionNode:
+def _join(parts: list[RankNode], operators: list[str]) -> RankNode:
     if operators[0] != "^":
         return operation(parts, operators, parts[0].start)
     node = parts[-1]
@@ -281,7 +281,7 @@ _LAMBDA_PARAMETERS: Final = {"lambda": 1, "lambda2": 2}
 class TensorParser:
     """Reads function calls, literals, generators and slices. `expression` reads the expressions within."""
 
-    def __init__(self, tokens: TokenStream, expression: Callable[[], ExpressionNode]) -> None:
+    def __init__(self, tokens: TokenStream, expression: Callable[[], RankNode]) -> None:
         self.tokens = tokens
         self.expression = expression
 
@@ -293,7 +293,7 @@ class TensorParser:
             return self.tokens.at("(") and self.tokens.peek(2).text == "["
         return name.text in TENSOR_FUNCTIONS and self.tokens.at("(")
 
-    def parse(self, name: Token) -> ExpressionNode:
+    def parse(self, name: Token) -> RankNode:
         """Read the node that `name` begins."""
         if name.text == "tensor":
             return self.read_typed(name)
@@ -308,7 +308,7 @@ class TensorParser:
     def call(self, name: Token) -> TensorCall:
         function = TENSOR_FUNCTIONS[name.text]
         self.tokens.expect("(")
-        arguments: list[ExpressionNode] = []
+        arguments: list[RankNode] = []
         required = len(function.parameters) - function.optional
         for number, parameter in enumerate(function.parameters):
             if parameter == "dimensions":
@@ -323,7 +323,7 @@ class TensorParser:
         self.tokens.expect(")")
         return TensorCall(name.text, tuple(arguments), start=name.start)
 
-    def argument(self, parameter: Parameter) -> ExpressionNode:
+    def argument(self, parameter: Parameter) -> RankNode:
         if parameter == "tensor":
             return self.expression()
         if parameter == "names":
@@ -365,7 +365,7 @@ class TensorParser:
         self.tokens.expect(")")
         return Lambda(tuple(names), body, start=start.start)
 
-    def least_or_most(self, name: Token) -> ExpressionNode:
+    def least_or_most(self, name: Token) -> RankNode:
         """`max(a, b)` compares numbers or cells; with any other number of arguments the rest are dimensions."""
         self.tokens.expect("(")
         arguments = [self.expression()]
@@ -398,7 +398,7 @@ class TensorParser:
             self.tokens.fail(f"{name.text} makes a tensor of indexed dimensions with sizes", name)
         return type_
 
-    def read_typed(self, name: Token) -> ExpressionNode:
+    def read_typed(self, name: Token) -> RankNode:
         type_ = self.type(name)
         if self.tokens.accept(":"):
             return self.literal(type_, name)
@@ -449,13 +449,13 @@ class TensorParser:
             self.separate("}")
         return cells
 
-    def read_nested(self, order: list[Dimension]) -> list[tuple[dict[str, str], ExpressionNode]]:
+    def read_nested(self, order: list[Dimension]) -> list[tuple[dict[str, str], RankNode]]:
         """Reads expressions in one level of brackets a dimension: braces with labels, or brackets with all values."""
         if not order:
             return [({}, self.expression())]
         dimension, *inner = order
         begin = self.tokens.expect("{" if dimension.is_mapped else "[")
-        found: list[tuple[dict[str, str], ExpressionNode]] = []
+        found: list[tuple[dict[str, str], RankNode]] = []
         closing = "}" if dimension.is_mapped else "]"
         places = 0
         while not self.tokens.accept(closing):
@@ -472,7 +472,7 @@ class TensorParser:
 
     # Slices
 
-    def slice(self, tensor: ExpressionNode) -> Slice:
+    def slice(self, tensor: RankNode) -> Slice:
         """The slice of `tensor` that the current bracket begins."""
         if self.tokens.accept("["):
             index = self.expression()

@@ -18,7 +18,7 @@ from paperwasp import limits
 from paperwasp.core import _core
 from paperwasp.core.clock import check_time
 from paperwasp.ranking.scope import Scope, Source
-from paperwasp.ranking.tree import ExpressionNode
+from paperwasp.ranking.tree import RankNode
 
 NODES: Final = np.dtype([("threshold", "<f8"), ("column", "<u4"), ("left", "<u4")])
 """A node goes right, to the child after its left one, where the value of its column is not below its threshold. A leaf
@@ -160,7 +160,7 @@ class ForestBuilder:
         )
 
 
-def forest_sources(node: ExpressionNode, scope: Scope, forest: Forest) -> list[Source]:
+def forest_sources(node: RankNode, scope: Scope, forest: Forest) -> list[Source]:
     """The expressions that a forest asks for, where `node` asks for the forest."""
     start = scope.source.position(node.start)
     return [Source(text, f"{node}, feature {text!r}", start, is_exact=False) for text in forest.features]

@@ -31,7 +31,7 @@ from paperwasp.ranking.onnx.session import Arrays, OnnxSession, RunFailed, TooMu
 from paperwasp.ranking.scope import Scope, Source, argument_text
 from paperwasp.ranking.tensor_graph import TensorGraph, Value
 from paperwasp.ranking.tensor_run import Block, Dependence, TensorNode, batch
-from paperwasp.ranking.tree import ExpressionNode, Reference
+from paperwasp.ranking.tree import RankNode, Reference
 
 
 class Models(Protocol):
@@ -58,7 +58,7 @@ NO_MODELS: Final[Models] = _NoModels()
 class NodeCompiler(Protocol):
     """The compiler of the expressions that feed a model."""
 
-    def node(self, node: ExpressionNode, scope: Scope) -> TensorNode: ...
+    def node(self, node: RankNode, scope: Scope) -> TensorNode: ...
 
     def as_value(self, node: TensorNode) -> Value: ...
 

@@ -26,13 +26,13 @@ from paperwasp.ranking.forest import forest_sources
 from paperwasp.ranking.names import Names, Type
 from paperwasp.ranking.onnx.file import OnnxSignature, OnnxValue
 from paperwasp.ranking.scope import Scope, Source, argument_text
-from paperwasp.ranking.tree import ExpressionNode, Reference
+from paperwasp.ranking.tree import RankNode, Reference
 from paperwasp.text.parsing.tokens import did_you_mean
 
 TREES: Final = frozenset(("xgboost", "lightgbm"))
 ONNX: Final = frozenset(("onnx", "onnxModel", "onnx_vespa"))
 """Vespa makes an expression of the model that `onnx_vespa` names, which gives the same values as running it."""
-TypeOf = Callable[[ExpressionNode, Scope], Type]
+TypeOf = Callable[[RankNode, Scope], Type]
 
 
 class FileNotAvailable(Exception):
@@ -70,7 +70,7 @@ def trees_type(names: Names, node: Reference, scope: Scope, type_of: TypeOf) -> 
     return NUMBER
 
 
-def check_sequence(node: Reference, argument: ExpressionNode, type_: Type) -> None:
+def check_sequence(node: Reference, argument: RankNode, type_: Type) -> None:
     """Checks an argument of tokenInputIds and its like."""
     if type_ is not None and (type_.mapped or [d.name for d in type_.indexed] != ["d0"]):
         raise LanguageError(f"{node.name} takes tensors whose one dimension is d0[n], and {argument} is a {type_}")

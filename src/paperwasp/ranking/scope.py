@@ -11,7 +11,7 @@ from paperwasp import limits
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import LanguageError, Position, TooLarge
 from paperwasp.ranking.expression import parse_expression
-from paperwasp.ranking.tree import ExpressionNode, Named, Reference, String
+from paperwasp.ranking.tree import Named, RankNode, Reference, String
 from paperwasp.schema.model import Function
 from paperwasp.text.parsing.tokens import position_of
 
@@ -30,7 +30,7 @@ class Source(Struct, frozen=True):
     is_exact: bool = True
     """True where the text is in the file as it is here; if not, problems anywhere in it are reported at `start`."""
 
-    def parse(self) -> ExpressionNode:
+    def parse(self) -> RankNode:
         """The tree; raises LanguageError with the place in the file."""
         try:
             return parse_expression(self.text)
@@ -42,10 +42,10 @@ class Source(Struct, frozen=True):
     def position(self, offset: int) -> Position:
         return self._in_file(position_of(self.text, offset, ""))
 
-    def error(self, node: ExpressionNode, message: str) -> LanguageError:
+    def error(self, node: RankNode, message: str) -> LanguageError:
         return self._error_at(message, position_of(self.text, node.start, ""))
 
-    def within(self, node: ExpressionNode, text: str) -> Source:
+    def within(self, node: RankNode, text: str) -> Source:
         """The source of an expression in quotes at `node`."""
         return Source(
             text,
@@ -78,10 +78,10 @@ class Scope(Struct, frozen=True):
     is_closed: bool = False
     """True where only bound names are seen, as in the lambdas of tensor functions."""
 
-    def fail(self, node: ExpressionNode, message: str) -> NoReturn:
+    def fail(self, node: RankNode, message: str) -> NoReturn:
         raise self.source.error(node, message)
 
-    def fail_for_size(self, node: ExpressionNode, depth: int, most_nodes: int) -> NoReturn:
+    def fail_for_size(self, node: RankNode, depth: int, most_nodes: int) -> NoReturn:
         """Says which limit an expression is beyond, its functions put in their places."""
         if depth > limits.RANK_EXPRESSION_DEPTH:
             most = f"nested deeper than {limits.RANK_EXPRESSION_DEPTH} levels"
@@ -89,7 +89,7 @@ class Scope(Struct, frozen=True):
             most = f"larger than {most_nodes} operations"
         self.fail(node, f"the expression, with the functions that it calls in their places, is {most}")
 
-    def binding(self, node: ExpressionNode) -> Binding | None:
+    def binding(self, node: RankNode) -> Binding | None:
         """The binding of `node`, if it is a bound name; else None."""
         if isinstance(node, Reference) and not node.arguments and not node.output:
             return self.bindings.get(node.name)
@@ -102,7 +102,7 @@ class Binding(Struct):
     Without a node it is a name that has a type only: a parameter of a lambda, or of a function that nobody calls.
     """
 
-    node: ExpressionNode | None = None
+    node: RankNode | None = None
     scope: Scope | None = None
     type: TensorType | None = None
     is_typed: bool = False
@@ -115,7 +115,7 @@ def function_source(name: str, function: Function, around: str) -> Source:
     return Source(function.expression, f"function {name!r}", function.expression_position, around)
 
 
-def resolve(node: ExpressionNode, scope: Scope) -> tuple[ExpressionNode, Scope] | None:
+def resolve(node: RankNode, scope: Scope) -> tuple[RankNode, Scope] | None:
     """Follows bound names to the argument that they stand for, with its scope; None for a name that has only a type."""
     while binding := scope.binding(node):
         if binding.node is None or binding.scope is None:
@@ -124,7 +124,7 @@ def resolve(node: ExpressionNode, scope: Scope) -> tuple[ExpressionNode, Scope] 
     return node, scope
 
 
-def argument_text(node: ExpressionNode, scope: Scope) -> str | None:
+def argument_text(node: RankNode, scope: Scope) -> str | None:
     """The text of an argument of a feature: bound names are replaced, quotes are taken off. None: it is not known.
 
     Raises LanguageError for a text that grew too long, as it may by functions that double it.
@@ -140,7 +140,7 @@ def argument_text(node: ExpressionNode, scope: Scope) -> str | None:
     return text
 
 
-def _text(node: ExpressionNode, scope: Scope) -> str | None:
+def _text(node: RankNode, scope: Scope) -> str | None:
     if isinstance(node, String):
         return node.value
     if isinstance(node, Named):

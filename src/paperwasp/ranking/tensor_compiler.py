@@ -32,11 +32,11 @@ from paperwasp.ranking.tensor_run import (
     numbers,
 )
 from paperwasp.ranking.tree import (
-    ExpressionNode,
     Generate,
     Lambda,
     Number,
     OfType,
+    RankNode,
     Slice,
     TensorCall,
     TensorLiteral,
@@ -53,7 +53,7 @@ class Compiler(Protocol):
 
     graph: TensorGraph
 
-    def value(self, node: ExpressionNode, scope: Scope) -> Value: ...
+    def value(self, node: RankNode, scope: Scope) -> Value: ...
 
 
 class _Given(Struct, frozen=True):
@@ -105,7 +105,7 @@ class TensorCompiler:
         """True where the expression compiled now is the body of a function without a name, or of a generator."""
         return self._level > 0
 
-    def node(self, node: ExpressionNode, scope: Scope) -> TensorNode:
+    def node(self, node: RankNode, scope: Scope) -> TensorNode:
         """An expression as a node, numbers too."""
         value = self._compiler.value(node, scope)
         return self.as_node(value)

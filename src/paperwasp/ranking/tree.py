@@ -40,7 +40,7 @@ _PREFIX_LEVEL: Final = 7
 _VALUE_LEVEL: Final = 8
 
 
-class ExpressionNode(PartlyCompared, frozen=True, kw_only=True):
+class RankNode(PartlyCompared, frozen=True, kw_only=True):
     """One node. `start` is the character offset of its first token; it takes no part in equality."""
 
     UNCOMPARED: ClassVar = frozenset({"start"})
@@ -51,19 +51,19 @@ class ExpressionNode(PartlyCompared, frozen=True, kw_only=True):
     def level(self) -> int:
         return _VALUE_LEVEL
 
-    def children(self) -> tuple[ExpressionNode, ...]:
+    def children(self) -> tuple[RankNode, ...]:
         return ()
 
-    def walk(self) -> Iterator[ExpressionNode]:
+    def walk(self) -> Iterator[RankNode]:
         """This node and all below it."""
-        pending: list[ExpressionNode] = [self]
+        pending: list[RankNode] = [self]
         while pending:
             node = pending.pop()
             yield node
             pending.extend(reversed(node.children()))
 
 
-class Number(ExpressionNode, frozen=True):
+class Number(RankNode, frozen=True):
     """A constant, with the text it was written as. `true` is 1 and `false` is 0."""
 
     value: float
@@ -73,7 +73,7 @@ class Number(ExpressionNode, frozen=True):
         return self.text
 
 
-class String(ExpressionNode, frozen=True):
+class String(RankNode, frozen=True):
     """A quoted text: an argument of a feature."""
 
     value: str
@@ -83,14 +83,14 @@ class String(ExpressionNode, frozen=True):
         return f'"{escaped}"'
 
 
-class Reference(ExpressionNode, frozen=True):
+class Reference(RankNode, frozen=True):
     """`name(arguments).output`: a rank feature, a function, a constant or a parameter."""
 
     name: str
-    arguments: tuple[ExpressionNode, ...] = ()
+    arguments: tuple[RankNode, ...] = ()
     output: str = ""
 
-    def children(self) -> tuple[ExpressionNode, ...]:
+    def children(self) -> tuple[RankNode, ...]:
         return self.arguments
 
     def __str__(self) -> str:
@@ -98,60 +98,60 @@ class Reference(ExpressionNode, frozen=True):
         return f"{self.name}{arguments}{'.' + self.output if self.output else ''}"
 
 
-class Named(ExpressionNode, frozen=True):
+class Named(RankNode, frozen=True):
     """`name: value` among the arguments of a feature."""
 
     name: str
-    value: ExpressionNode
+    value: RankNode
 
-    def children(self) -> tuple[ExpressionNode, ...]:
+    def children(self) -> tuple[RankNode, ...]:
         return (self.value,)
 
     def __str__(self) -> str:
         return f"{self.name}:{self.value}"
 
 
-class Call(ExpressionNode, frozen=True):
+class Call(RankNode, frozen=True):
     """A built-in scalar function of the language."""
 
     function: str
-    arguments: tuple[ExpressionNode, ...]
+    arguments: tuple[RankNode, ...]
 
-    def children(self) -> tuple[ExpressionNode, ...]:
+    def children(self) -> tuple[RankNode, ...]:
         return self.arguments
 
     def __str__(self) -> str:
         return f"{self.function}({','.join(map(str, self.arguments))})"
 
 
-class Prefix(ExpressionNode, frozen=True):
+class Prefix(RankNode, frozen=True):
     """`-value` or `!value`."""
 
     operator: str
-    operand: ExpressionNode
+    operand: RankNode
 
     @property
     def level(self) -> int:
         return _PREFIX_LEVEL
 
-    def children(self) -> tuple[ExpressionNode, ...]:
+    def children(self) -> tuple[RankNode, ...]:
         return (self.operand,)
 
     def __str__(self) -> str:
         return self.operator + enclose(self.operand, _PREFIX_LEVEL)
 
 
-class Operation(ExpressionNode, frozen=True):
+class Operation(RankNode, frozen=True):
     """Operands with operators of one level between them, computed from the left; `^` has exactly two operands."""
 
-    operands: tuple[ExpressionNode, ...]
+    operands: tuple[RankNode, ...]
     operators: tuple[str, ...]
 
     @property
     def level(self) -> int:
         return LEVELS[self.operators[0]]
 
-    def children(self) -> tuple[ExpressionNode, ...]:
+    def children(self) -> tuple[RankNode, ...]:
         return self.operands
 
     def __str__(self) -> str:
@@ -164,32 +164,32 @@ class Operation(ExpressionNode, frozen=True):
         return " ".join(parts)
 
 
-class Membership(ExpressionNode, frozen=True):
+class Membership(RankNode, frozen=True):
     """`value in [choice, …]`"""
 
-    value: ExpressionNode
-    choices: tuple[ExpressionNode, ...]
+    value: RankNode
+    choices: tuple[RankNode, ...]
 
     @property
     def level(self) -> int:
         return LEVELS["in"]
 
-    def children(self) -> tuple[ExpressionNode, ...]:
+    def children(self) -> tuple[RankNode, ...]:
         return (self.value, *self.choices)
 
     def __str__(self) -> str:
         return f"{enclose(self.value, self.level)} in [{', '.join(map(str, self.choices))}]"
 
 
-class If(ExpressionNode, frozen=True):
+class If(RankNode, frozen=True):
     """`if (condition, if_true, if_false, probability)`; the probability of the condition is a hint only."""
 
-    condition: ExpressionNode
-    if_true: ExpressionNode
-    if_false: ExpressionNode
+    condition: RankNode
+    if_true: RankNode
+    if_false: RankNode
     probability: Number | None = None
 
-    def children(self) -> tuple[ExpressionNode, ...]:
+    def children(self) -> tuple[RankNode, ...]:
         return (self.condition, self.if_true, self.if_false)
 
     def __str__(self) -> str:
@@ -197,14 +197,14 @@ class If(ExpressionNode, frozen=True):
         return f"if ({self.condition}, {self.if_true}, {self.if_false}{probability})"
 
 
-class Switch(ExpressionNode, frozen=True):
+class Switch(RankNode, frozen=True):
     """`switch (discriminant) { case value: result, …, default: result }`"""
 
-    discriminant: ExpressionNode
-    cases: tuple[tuple[ExpressionNode, ExpressionNode], ...]
-    default: ExpressionNode
+    discriminant: RankNode
+    cases: tuple[tuple[RankNode, RankNode], ...]
+    default: RankNode
 
-    def children(self) -> tuple[ExpressionNode, ...]:
+    def children(self) -> tuple[RankNode, ...]:
         return (self.discriminant, *(node for case in self.cases for node in case), self.default)
 
     def __str__(self) -> str:
@@ -212,7 +212,7 @@ class Switch(ExpressionNode, frozen=True):
         return f"switch ({self.discriminant}) {{ {cases}default: {self.default} }}"
 
 
-def operation(operands: Sequence[ExpressionNode], operators: Sequence[str], start: int) -> ExpressionNode:
+def operation(operands: Sequence[RankNode], operators: Sequence[str], start: int) -> RankNode:
     """One Operation; a first operand of the same level is taken apart, since the text would be the same."""
     first = operands[0]
     if isinstance(first, Operation) and first.level == LEVELS[operators[0]] != LEVELS["^"]:
@@ -228,7 +228,7 @@ def unquote(text: str) -> str:
     return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text[1:-1], flags=re.DOTALL)
 
 
-def enclose(node: ExpressionNode, least_level: int) -> str:
+def enclose(node: RankNode, least_level: int) -> str:
     """The text of a node, in parentheses if it binds looser than `least_level`."""
     return str(node) if node.level >= least_level else f"({node})"
 
@@ -236,7 +236,7 @@ def enclose(node: ExpressionNode, least_level: int) -> str:
 # Tensors: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html#tensor-functions
 
 
-class Word(ExpressionNode, frozen=True):
+class Word(RankNode, frozen=True):
     """A word that stands for itself: a dimension, an aggregator, a cell type."""
 
     text: str
@@ -245,7 +245,7 @@ class Word(ExpressionNode, frozen=True):
         return self.text
 
 
-class Words(ExpressionNode, frozen=True):
+class Words(RankNode, frozen=True):
     """Words in parentheses, as `rename` takes them; a single one stands without."""
 
     words: tuple[str, ...]
@@ -254,33 +254,33 @@ class Words(ExpressionNode, frozen=True):
         return self.words[0] if len(self.words) == 1 else f"({','.join(self.words)})"
 
 
-class Lambda(ExpressionNode, frozen=True):
+class Lambda(RankNode, frozen=True):
     """`f(x,y)(body)`: a function without a name. It sees its parameters only."""
 
     parameters: tuple[str, ...]
-    body: ExpressionNode
+    body: RankNode
 
-    def children(self) -> tuple[ExpressionNode, ...]:
+    def children(self) -> tuple[RankNode, ...]:
         return (self.body,)
 
     def __str__(self) -> str:
         return f"f({','.join(self.parameters)})({self.body})"
 
 
-class TensorCall(ExpressionNode, frozen=True):
+class TensorCall(RankNode, frozen=True):
     """A function of `tensor_functions.FUNCTIONS`. Arguments are expressions, words and lambdas."""
 
     function: str
-    arguments: tuple[ExpressionNode, ...]
+    arguments: tuple[RankNode, ...]
 
-    def children(self) -> tuple[ExpressionNode, ...]:
+    def children(self) -> tuple[RankNode, ...]:
         return self.arguments
 
     def __str__(self) -> str:
         return f"{self.function}({', '.join(map(str, self.arguments))})"
 
 
-class OfType(ExpressionNode, frozen=True):
+class OfType(RankNode, frozen=True):
     """`range(x[10])`, `diag(x[2],y[2])`, `random(x[3])`: a dense tensor of a type, its cells given by the function."""
 
     function: str
@@ -290,39 +290,39 @@ class OfType(ExpressionNode, frozen=True):
         return f"{self.function}({','.join(map(str, self.type.dimensions))})"
 
 
-class Generate(ExpressionNode, frozen=True):
+class Generate(RankNode, frozen=True):
     """`tensor(x[3])(expression)`: a dense tensor. The expression sees the dimensions, and all that is around it."""
 
     type: TensorType
-    body: ExpressionNode
+    body: RankNode
 
-    def children(self) -> tuple[ExpressionNode, ...]:
+    def children(self) -> tuple[RankNode, ...]:
         return (self.body,)
 
     def __str__(self) -> str:
         return f"{self.type}({self.body})"
 
 
-class Cell(ExpressionNode, frozen=True):
+class Cell(RankNode, frozen=True):
     """One cell of a literal: a label or index for each dimension of the type, and an expression."""
 
     address: tuple[str, ...]
-    value: ExpressionNode
+    value: RankNode
 
-    def children(self) -> tuple[ExpressionNode, ...]:
+    def children(self) -> tuple[RankNode, ...]:
         return (self.value,)
 
     def __str__(self) -> str:
         return f"{{{','.join(map(quoted, self.address))}}}:{self.value}"
 
 
-class TensorLiteral(ExpressionNode, frozen=True):
+class TensorLiteral(RankNode, frozen=True):
     """`tensor(x{}):{a:1, b:expression}` and the other forms, all as cells."""
 
     type: TensorType
     cells: tuple[Cell, ...]
 
-    def children(self) -> tuple[ExpressionNode, ...]:
+    def children(self) -> tuple[RankNode, ...]:
         return self.cells
 
     def __str__(self) -> str:
@@ -334,7 +334,7 @@ class TensorLiteral(ExpressionNode, frozen=True):
         return f"{self.type}:{{{', '.join(parts)}}}"
 
 
-class SlicePlace(ExpressionNode, frozen=True):
+class SlicePlace(RankNode, frozen=True):
     """The cut of a slice through one dimension: at a label, or at the index (or label) that an expression gives.
 
     Without a dimension it is the only mapped one for a label, the only indexed one for an index.
@@ -342,9 +342,9 @@ class SlicePlace(ExpressionNode, frozen=True):
 
     dimension: str
     label: str | None = None
-    index: ExpressionNode | None = None
+    index: RankNode | None = None
 
-    def children(self) -> tuple[ExpressionNode, ...]:
+    def children(self) -> tuple[RankNode, ...]:
         return () if self.index is None else (self.index,)
 
     def __str__(self) -> str:
@@ -352,13 +352,13 @@ class SlicePlace(ExpressionNode, frozen=True):
         return f"{self.dimension}:{value}" if self.dimension else value
 
 
-class Slice(ExpressionNode, frozen=True):
+class Slice(RankNode, frozen=True):
     """`tensor{x:a, y:(expression)}`, `tensor{a}` and `tensor[expression]`."""
 
-    tensor: ExpressionNode
+    tensor: RankNode
     places: tuple[SlicePlace, ...]
 
-    def children(self) -> tuple[ExpressionNode, ...]:
+    def children(self) -> tuple[RankNode, ...]:
         return (self.tensor, *self.places)
 
     def __str__(self) -> str:

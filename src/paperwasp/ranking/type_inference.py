@@ -27,7 +27,6 @@ from paperwasp.ranking.scope import Binding, Scope, Source, argument_text, funct
 from paperwasp.ranking.tensor_functions import FUNCTIONS, Operands, sliced_type
 from paperwasp.ranking.tree import (
     Call,
-    ExpressionNode,
     Generate,
     If,
     Lambda,
@@ -37,6 +36,7 @@ from paperwasp.ranking.tree import (
     OfType,
     Operation,
     Prefix,
+    RankNode,
     Reference,
     Slice,
     String,
@@ -110,7 +110,7 @@ class TypeInference:
         if len(self._problems) < self.most_problems:
             self._problems.setdefault(str(problem), problem)
 
-    def type_of(self, node: ExpressionNode, scope: Scope) -> Type:
+    def type_of(self, node: RankNode, scope: Scope) -> Type:
         self._visits += 1
         self._depth += 1
         if self._depth > limits.RANK_EXPRESSION_DEPTH or self._visits > self._most_visits:
@@ -122,13 +122,13 @@ class TypeInference:
         self._depth -= 1
         return type_
 
-    def _problem(self, node: ExpressionNode, scope: Scope, message: str) -> None:
+    def _problem(self, node: RankNode, scope: Scope, message: str) -> None:
         self.add(scope.source.error(node, message))
 
     def _pending(self, what: str) -> None:
         self._uses.pending[what] = None
 
-    def _apply_rule(self, node: ExpressionNode, scope: Scope, rule: Callable[..., TensorType], *types: Any) -> Type:
+    def _apply_rule(self, node: RankNode, scope: Scope, rule: Callable[..., TensorType], *types: Any) -> Type:
         """The type that a rule gives for `types`; unknown where one of these is. Its ValueError becomes a problem."""
         if None in types:
             return None
@@ -151,7 +151,7 @@ class TypeInference:
     def _operation(self, node: Operation, scope: Scope) -> Type:
         return self._all_joined(node, node.operands, scope)
 
-    def _all_joined(self, node: ExpressionNode, operands: Sequence[ExpressionNode], scope: Scope) -> Type:
+    def _all_joined(self, node: RankNode, operands: Sequence[RankNode], scope: Scope) -> Type:
         left = self.type_of(operands[0], scope)
         for operand in operands[1:]:
             right = self.type_of(operand, scope)
@@ -277,7 +277,7 @@ class TypeInference:
                 self._must_be_number(place.index, scope, "an index")
         return self._apply_rule(node, scope, lambda given: sliced_type(node, given), type_)
 
-    def _must_be_number(self, node: ExpressionNode, scope: Scope, what: str) -> None:
+    def _must_be_number(self, node: RankNode, scope: Scope, what: str) -> None:
         type_ = self.type_of(node, scope)
         if type_ is not None and not type_.is_number:
             self._problem(node, scope, f"{what} is a number, not a {type_}")
@@ -314,7 +314,7 @@ class TypeInference:
             binding.is_typed = True
         return binding.type
 
-    def _function(self, node: Reference, name: str, arguments: tuple[ExpressionNode, ...], scope: Scope) -> Type:
+    def _function(self, node: Reference, name: str, arguments: tuple[RankNode, ...], scope: Scope) -> Type:
         function = self.names.functions[name]
         if name in scope.calls:
             self._problem(node, scope, f"function {name!r} calls itself: {' → '.join((*scope.calls, name))}")
@@ -400,13 +400,13 @@ class TypeInference:
             self._add_error(node, scope, error)
         return None
 
-    def _sequence(self, node: Reference, argument: ExpressionNode, scope: Scope) -> None:
+    def _sequence(self, node: Reference, argument: RankNode, scope: Scope) -> None:
         try:
             check_sequence(node, argument, self.type_of(argument, scope))
         except LanguageError as error:
             self._add_error(argument, scope, error)
 
-    def _add_error(self, node: ExpressionNode, scope: Scope, error: LanguageError) -> None:
+    def _add_error(self, node: RankNode, scope: Scope, error: LanguageError) -> None:
         """Adds a problem, at this node unless the error has a position."""
         self.add(error if error.position is not None else scope.source.error(node, error.bare_message))
 
@@ -457,7 +457,7 @@ _SPECIAL: Final[Mapping[str, Callable[[TypeInference, Reference, Scope], Type]]]
     "rankingExpression": TypeInference._ranking_expression,
 }
 
-_RULES: Final[Mapping[type[ExpressionNode], Callable[[TypeInference, Any, Scope], Type]]] = {
+_RULES: Final[Mapping[type[RankNode], Callable[[TypeInference, Any, Scope], Type]]] = {
     Number: TypeInference._number,
     String: TypeInference._string,
     Operation: TypeInference._operation,

@@ -17,7 +17,7 @@ from paperwasp.document.tensor.types import CELL_TYPES, Dimension, TensorType
 from paperwasp.errors import LanguageError, TooLarge
 from paperwasp.ranking import Program, parse_expression
 from paperwasp.ranking.program import ProgramBuilder
-from paperwasp.ranking.tree import ExpressionNode, Number, Operation, Prefix, Reference
+from paperwasp.ranking.tree import Number, Operation, Prefix, RankNode, Reference
 from paperwasp.search.features.block import Block, terms_of
 from paperwasp.search.features.bm25 import DEFAULT_B, DEFAULT_K1, Bm25Parameters, term_idf
 from paperwasp.search.features.family import (
@@ -161,7 +161,7 @@ def output_of(text: str) -> Output:
         raise LanguageError(error.message) from None
 
 
-def _compiled(node: ExpressionNode, builder: ProgramBuilder) -> int:
+def _compiled(node: RankNode, builder: ProgramBuilder) -> int:
     match node:
         case Number(value=value):
             return builder.constant(value)
