@@ -68,13 +68,13 @@ class UnreliableStore(FileConfigStore):
 
 
 class Process(Service):
-    """A process that may not be able to prepare a generation. It knows what it has served, and what it has prepared."""
+    """A process that may not be able to stage a generation. It knows what it has served, and what it has staged."""
 
     def __init__(self, chance: random.Random) -> None:
         super().__init__()
         self._chance = chance
         self.served: dict[ApplicationId, list[int]] = defaultdict(list)
-        self.prepared: list[StagedGeneration] = []
+        self.staged: list[StagedGeneration] = []
 
     def check(self, application: ApplicationId, model: ApplicationModel) -> None:
         self._fail_now_and_then()
@@ -82,7 +82,7 @@ class Process(Service):
     def stage(self, activation: Activation) -> StagedGeneration:
         self._fail_now_and_then()
         change = StagedGeneration(activation, StagedContainers("", {}, {}, (), {}))
-        self.prepared.append(change)
+        self.staged.append(change)
         return change
 
     def _fail_now_and_then(self) -> None:
@@ -90,11 +90,11 @@ class Process(Service):
             raise PortTaken("the port is taken")
 
     def commit(self, change: StagedGeneration) -> None:
-        self.prepared.remove(change)
+        self.staged.remove(change)
         self.served[change.activation.application].append(change.activation.generation)
 
     def abandon(self, change: StagedGeneration) -> None:
-        self.prepared.remove(change)
+        self.staged.remove(change)
 
 
 def process_of(store: FileConfigStore, name: str, service: Service) -> tuple[ConfigFollower, Convergence]:
@@ -171,7 +171,7 @@ def test_every_process_converges_and_none_goes_back(tmp_path: Path) -> None:
             served = service.served[application]
             assert served == sorted(set(served))
             assert active is None or served[-1] == active.generation
-            assert service.prepared == []
+            assert service.staged == []
 
 
 def test_one_process_that_cannot_keeps_all_from_changing(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_a_generation_that_is_active_and_cannot_be_changed_to_is_the_answer(tmp_
     server = ConfigServer(store, build)
     broken = follow(server, Broken())
     _, error = server.deployments.prepare_and_activate(PACKAGES["music"])
-    outlook = "Generation 1 is active but not served yet: the next restart or deployment serves it"
+    outlook = "Generation 1 is active but not served yet: the service tries again until it is"
     assert isinstance(error, Conflict) and error.message == f"{outlook}. the swap failed"
     assert (server.applications.current_generation(DEFAULT), server.applications.wanted_generation(DEFAULT)) == (0, 1)
     broken.close()
@@ -280,18 +280,18 @@ def test_who_loses_a_race_leaves_the_proposal_that_won(tmp_path: Path) -> None:
 
     def propose_another() -> None:
         with winner.propose(Active(2, 2, DEFAULT, 2)):
-            is_prepared.set()
+            is_staged.set()
             has_lost.wait()
             standing.append(process.proposal(DEFAULT))
 
     standing: list[Proposal | None] = []
-    is_prepared, has_lost = threading.Event(), threading.Event()
+    is_staged, has_lost = threading.Event(), threading.Event()
     threads = ThreadPool("winner", 1)
     process.watch_proposals(answer)
     try:
         with pytest.raises(LockFailure), loser.propose(Active(1, 1, DEFAULT, 1)):
             pass
-        is_prepared.wait()
+        is_staged.wait()
     finally:
         has_lost.set()
         threads.shutdown()
@@ -315,7 +315,7 @@ def test_an_answer_keeps_why_a_generation_failed(tmp_path: Path) -> None:
 
 
 class FullDisk(Service):
-    """A process that can prepare a generation, and cannot change to it while its disk is full."""
+    """A process that can stage a generation, and cannot change to it while its disk is full."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -399,17 +399,17 @@ def test_what_is_served_after_all_is_taken_up(tmp_path: Path) -> None:
     assert server._activations.unserved == set()
 
 
-def test_a_fix_is_prepared_and_not_given_up_for_what_failed(tmp_path: Path) -> None:
+def test_a_fix_is_staged_and_not_given_up_for_what_failed(tmp_path: Path) -> None:
     server, service, clock = ConfigServer(FileConfigStore(tmp_path, NO_SYNC), build), FullDisk(), Clock()
     follower = follow(server, service, clock.environment)
     server.deployments.prepare_and_activate(PACKAGES["music"])
     tries = service.tries
     clock.seconds += limits.SERVE_RETRY_FIRST_SECONDS
     with server.convergence.propose(Active(2, 1, DEFAULT, 2, 1)):
-        prepared = follower._followed[DEFAULT].staged
+        staged = follower._followed[DEFAULT].staged
         clock.seconds += limits.SERVE_RETRY_LONGEST_SECONDS
         follower._look(DEFAULT)
-        assert follower._followed[DEFAULT].staged is prepared is not None
+        assert follower._followed[DEFAULT].staged is staged is not None
     assert service.tries <= tries + 1
 
 

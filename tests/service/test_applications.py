@@ -340,7 +340,7 @@ def test_a_container_that_cannot_change_keeps_the_others_from_changing(
         answer = service.deploy(application(*clusters, content("other", "book"))).json()
         monkeypatch.undo()
         assert answer["activated"] is False
-        assert "Generation 2 is active but not served yet: the next restart or deployment serves it" in str(answer)
+        assert "Generation 2 is active but not served yet: the service tries again until it is" in str(answer)
         assert {generation for _, generation in service.service.containers.serving().values()} == {1}
         assert put(service.url, 1, "Blue Train").status_code == 200
     with deployed_service(tmp_path / "data") as service:

@@ -1,7 +1,7 @@
 """Activating a session, deleting an application, restoring what was active: the changes of what the service runs.
 
-All processes that serve prepare it first, then the choice is made durable, then they change (`convergence`). What
-cannot be prepared is not chosen; a crash after the choice is finished by the next start. Called with the application's
+All processes that serve stage it first, then the choice is made durable, then they change (`convergence`). What
+cannot be staged is not chosen; a crash after the choice is finished by the next start. Called with the application's
 lock held, or before anything is served.
 """
 
@@ -124,9 +124,9 @@ class Activations:
             self.restore(active)
 
     def _switch(self, chosen: Active, revision: int, activation: Activation, causes: Mapping[Target, str]) -> None:
-        """Has all processes prepare the generation, makes the choice durable, and returns when all serve it.
+        """Has all processes stage the generation, makes the choice durable, and returns when all serve it.
 
-        Errors: those of preparing it, and those of choosing: then nothing has changed, and nothing is chosen; those of
+        Errors: those of staging it, and those of choosing: then nothing has changed, and nothing is chosen; those of
         serving it, which say that it is chosen.
         """
         application = chosen.application
@@ -172,5 +172,5 @@ class Activations:
 def _chosen_nevertheless(error: PaperwaspError, generation: int) -> PaperwaspError:
     """The error of serving a generation, for whoever activated it."""
     said = refused(error)
-    outlook = f"Generation {generation} is active but not served yet: the next restart or deployment serves it"
+    outlook = f"Generation {generation} is active but not served yet: the service tries again until it is"
     return error_of(replace(said, message=f"{outlook}. {said.message}"))

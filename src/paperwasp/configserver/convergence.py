@@ -42,11 +42,11 @@ _JSON: Final = Encoder()
 
 
 class Proposal(Struct, frozen=True):
-    """A session that all processes shall look at. `check`: whether they could serve it now, with nothing changed."""
+    """A session that all processes shall check (could they serve it now? nothing changes) or stage."""
 
     number: str
     """Tells it from all other proposals."""
-    step: Literal["check", "prepare"]
+    step: Literal["check", "stage"]
     application: ApplicationId
     generation: int
     session_id: int | None
@@ -92,7 +92,7 @@ class Convergence:
         """While this lasts, all processes have staged the generation that is about to be chosen. Where it is not chosen
         by the end, they give it up. Errors: those of a process that cannot; DeployTimeout; LockFailure."""
         application, previous = chosen.application, chosen.previous_generation
-        proposal = Proposal(_number(), "prepare", application, chosen.generation, chosen.session_id, previous)
+        proposal = Proposal(_number(), "stage", application, chosen.generation, chosen.session_id, previous)
         with self._proposed(proposal):
             yield
 

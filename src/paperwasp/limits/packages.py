@@ -28,7 +28,7 @@ DEPLOY_ANSWER_SECONDS: Final = 0.5
 """How much longer the answer waits for a step whose time is over to report the reason itself."""
 CONVERGENCE_POLL_SECONDS: Final = 0.05
 CONVERGENCE_SECONDS: Final = 1800.0
-"""How long a deployment waits for the processes that serve to prepare a generation, and again to serve it: columns of
+"""How long a deployment waits for the processes that serve to stage a generation, and again to serve it: columns of
 many documents are filled meanwhile."""
 CONFIG_RESYNC_SECONDS: Final = 5.0
 """How often whoever follows the config store looks at all that it follows, whether it was told of a change or not."""
