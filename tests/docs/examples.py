@@ -15,6 +15,7 @@ What a block of code is stands before it:
 Comments of HTML are for the tests alone:
 
     <!-- application: five-minutes -->   the page begins with the application and documents of start/five-minutes.md
+    <!-- folder: shop -->                the folder of the application package; without it, `music`
     <!-- not run: why -->                the next block is not run
     <!-- status: 400 -->                 the next request is answered with this status
 
@@ -44,7 +45,8 @@ from tests.service.in_process import Deployed, active, deployed_service
 
 FIVE_MINUTES: Final = DOCS / "start" / "five-minutes.md"
 APPLICATION: Final = "music"
-"""The folder of the application package, on all pages."""
+"""The folder of the application package, on pages that name no other."""
+_FOLDER: Final = re.compile(r"^<!-- folder: (\w+) -->$", re.MULTILINE)
 _FROM_THERE: Final = "<!-- application: five-minutes -->\n"
 _BLOCK: Final = re.compile(
     r"^(?P<marks>(?:<!-- [^\n]* -->\n+)*)(?:(?P<label>`[^`\n]+`|[^\n]*\b(?:Hits|Groups|Answer)):\n\n)?"
@@ -154,7 +156,8 @@ class Reader:
     def _write(self, name: str, text: str) -> None:
         for usual, other in self.replaced.items():
             text = text.replace(usual, other)
-        path = self.folder / APPLICATION / name
+        named = _FOLDER.search(self.page.read_text())
+        path = self.folder / (named[1] if named else APPLICATION) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         self.package[name] = text
@@ -268,7 +271,7 @@ def difference(expected: Any, found: Any, where: str) -> str | None:
 @contextmanager
 def reader_of(page: Path, folder: Path) -> Iterator[Reader]:
     """Give a reader of the page with a service, which ends with them."""
-    with deployed_service(folder / "data", allow_python_components=True) as service:
+    with deployed_service(folder / "paperwasp-data", allow_python_components=True) as service:
         reader = Reader(page, folder, service)
         yield reader
         for made in reader.names.values():
