@@ -1,4 +1,7 @@
-"""ARCHITECTURE.md names real things: every path, module, class, function and constant in backticks exists."""
+"""ARCHITECTURE.md names real things: every path, module, class, function and constant in backticks exists.
+
+So do docstrings and comments of the package, where a name begins with a package of it or with a module beside.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,14 @@ _PATH = re.compile(r"[\w.-]+(/[\w.-]*)+|[\w-]+\.(py|md|cpp|hpp|toml)")
 _NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 NOT_OURS = frozenset({"and", "or", "not", "bm25", "services.xml"})
 """Words of Vespa's languages and of packages."""
+NOT_PLACES = frozenset(
+    {
+        *("ranking.firstPhase.expression", "ranking.listFeatures", "ranking.location", "ranking.rerankCount"),
+        *("ranking.secondPhase.rerankCount", "model.language", "select.grouping", "tracelevel.rules"),
+        *("search/query-timeout", "container/server", "vespa.container", "metrics.values", "state.applied"),
+    }
+)
+"""Parameters of requests, elements of services.xml, members of objects: what looks like a name of the package."""
 
 
 def _quoted() -> list[str]:
@@ -62,7 +73,7 @@ def _exists(name: str) -> bool:
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         place, rest = PACKAGE.joinpath(*parts[:length]), ".".join(parts[length:])
-        if place.is_dir() and (not rest or rest in _words_of_kernels(place)):
+        if place.is_dir() and (not rest or rest in _words_of_kernels(place) or rest in _exported_by(place)):
             return True
         if place.with_suffix(".py").is_file():
             return not rest or rest in _defined_in(place.with_suffix(".py"))
@@ -74,6 +85,18 @@ def _words_of_kernels(folder: Path) -> frozenset[str]:
     return frozenset(re.findall(r'm\.def\(\s*"(\w+)"', "".join(path.read_text() for path in folder.rglob("*.cpp"))))
 
 
+@cache
+def _exported_by(package: Path) -> frozenset[str]:
+    """`limits.QUERY_ITEMS` and `document.selection.Subject` are imported by the package's `__init__`."""
+    found: set[str] = set()
+    for node in ast.parse((package / "__init__.py").read_text()).body if (package / "__init__.py").is_file() else ():
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            names = {alias.name for alias in node.names}
+            module = PACKAGE.joinpath(*node.module.split(".")[1:]).with_suffix(".py")
+            found |= _defined_in(module) if names == {"*"} else names
+    return frozenset(found)
+
+
 @pytest.mark.parametrize("path", PATHS)
 def test_paths_exist(path: str) -> None:
     assert (ROOT / path).exists() or (PACKAGE / path).exists()
@@ -82,6 +105,49 @@ def test_paths_exist(path: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_names_exist(name: str) -> None:
     assert _exists(name)
+
+
+def _is_gone(quoted: str, file: Path) -> bool:
+    """Whether a docstring or comment of the file names a module or a path of ours that does not exist.
+
+    Beginnings that are not ours are left alone, unless a place of ours follows: `cluster.messages.documents`.
+    """
+    if "/" in quoted or quoted.endswith(".py"):
+        is_ours = quoted.endswith((".py", ".cpp", ".hpp", ".md")) or (PACKAGE / quoted.split("/")[0]).is_dir()
+        return is_ours and not any(
+            (place / quoted).exists() for place in (ROOT, PACKAGE, PACKAGE / "core", file.parent)
+        )
+    parts = quoted.removeprefix("paperwasp.").split(".")
+    first, rest = parts[0], ".".join(parts[1:])
+    if (PACKAGE / first).is_dir() or (PACKAGE / f"{first}.py").is_file():
+        return not _exists(".".join(parts))
+    if places := _folders().get(first):
+        return not any(_exists(f"{place}.{rest}") for place in places)
+    if (module := file.parent / f"{first}.py").is_file():
+        return rest not in _defined_in(module)
+    return any(_exists(f"{place}.{'.'.join(parts[2:])}") for place in _folders().get(parts[1], ()))
+
+
+@cache
+def _folders() -> dict[str, list[str]]:
+    """Name of a folder → the packages of that name, from `paperwasp` on."""
+    found: dict[str, list[str]] = {}
+    for path in PACKAGE.rglob("*"):
+        if path.is_dir() and path.name != "__pycache__":
+            found.setdefault(path.name, []).append(".".join(path.relative_to(PACKAGE).parts))
+    return found
+
+
+def test_docstrings_and_comments_name_what_exists() -> None:
+    dotted = re.compile(r"[a-z_]\w*(\.[A-Za-z_]\w*)+")
+    gone = [
+        f"{file.relative_to(PACKAGE)}: {quoted}"
+        for file in PACKAGE.rglob("*.py")
+        for quoted in dict.fromkeys(re.findall(r"`([^`\s]+)`", file.read_text()))
+        if (dotted.fullmatch(quoted) or ("/" in quoted and _PATH.fullmatch(quoted))) and quoted not in NOT_PLACES
+        if _is_gone(quoted, file)
+    ]
+    assert gone == []
 
 
 def test_links_lead_somewhere() -> None:

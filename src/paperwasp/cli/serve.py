@@ -51,7 +51,7 @@ class Logged(StrEnum):
 
 
 class Form(StrEnum):
-    """The forms of `monitoring.log_formats`."""
+    """The formats of a log's lines: those of `admin.monitoring.log_lines`."""
 
     TEXT = "text"
     JSON = "json"

@@ -135,7 +135,7 @@ class _Finder(MetaPathFinder, ExecutionLoader):
         )
 
     def get_source(self, fullname: str) -> str:
-        """The text of the module; empty for a folder without `__init__.py`."""
+        """The text of the module; empty for a folder without `__init__`."""
         return decode_source(self._files.get(self.get_filename(fullname), b""))
 
     def _base(self, fullname: str) -> str:

@@ -2,7 +2,7 @@
 
     request → envelope → parcel → pipe → relay → pipe → parcel → envelope → handler → its answer, the same way back
 
-The relay (`cluster.pipe_relay`) gives on what it gets, so that the handlers are those of this process. What is
+The relay (`coordination.pipe_relay`) gives on what it gets, so that the handlers are those of this process. What is
 answered is what an `EmbeddedMessenger` gives for the same messages, as long as both ends are made of nothing but the
 messages: that is what this messenger shows. A handler is called on the thread that reads the pipe.
 

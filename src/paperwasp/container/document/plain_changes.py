@@ -2,7 +2,7 @@
 
 Requests with one method, one start of the path and one query string are alike: where they lead and what they ask for
 is looked up once, and of each request only the document's name and its fields are read. Whatever is otherwise goes
-the general way (`document.operation`), which gives the same for what is taken here, and says what is wrong.
+the general way (`container.document.operation`), which gives the same for what is taken here, and says what is wrong.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class PreparedQuery(Struct, frozen=True):
     """The values of a query profile for parameters that a request leaves out, with their setters."""
     statement: StatementTemplate | None
     tree: TreeTemplate | None
-    """None: semantic rules have made the tree (`answering.rules`), which is of one request alone."""
+    """None: semantic rules have made the tree (`container.search.rules`), which is of one request alone."""
     add_terms: AddTerms
     rewrites: tuple[Rewrite, ...]
     checks: tuple[Rewrite, ...]

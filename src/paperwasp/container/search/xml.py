@@ -265,7 +265,7 @@ def content_of(value: Any, data_type: DataType | None, level: int = 2) -> str:
 
 
 def _shown_as(entry: StructType) -> DataType:
-    """The type as which an array of structs is shown as an object: see `search.show.values.pairing_of`."""
+    """The type as which an array of structs is shown as an object: see `search.show.values.shape_of`."""
     key, value = entry.field("key"), entry.field("value")
     if key is not None and value is not None:
         return map_of(key, value)

@@ -1,7 +1,7 @@
 """Requests to a content cluster, about documents and about itself, and the answers.
 
-Records that are messages cross as they are; how the others do: `cluster.messages.operations`. Where a content cluster
-is served: `content.addresses.address_of`.
+Records that are messages cross as they are; how the others do: `coordination.messages.operations`. Where a content
+cluster is served: `content.addresses.address_of`.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class StatusResponse(Message, frozen=True):
     generation: int
     sizes_bytes: Mapping[str, int]
     metrics: Sequence[dict[str, Any]] = ()
-    """How full it is, and what it does, by Vespa's names of metrics (`operations.monitoring.numbers.Metric`)."""
+    """How full it is, and what it does, by Vespa's names of metrics (`admin.monitoring.numbers.Metric`)."""
 
 
 class ReindexRequest(Message, frozen=True):

@@ -55,8 +55,8 @@ _OPERATIONS: Final = frozenset({ApplyRequest, ApplyChanges})
 
 
 class ContentService:
-    """Serves the messages to one content cluster: those of `cluster.messages.documents`, and queries. The messenger
-    calls `handle`."""
+    """Serves the messages to one content cluster: those of `coordination.messages.documents`, and queries. The
+    messenger calls `handle`."""
 
     def __init__(
         self, node: ContentNode, pool: WorkerPool, served: ServedSchemas, gate: FeedGate | None = None

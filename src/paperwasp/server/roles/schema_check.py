@@ -12,6 +12,6 @@ from paperwasp.search.features.compile import check_profiles
 
 
 def check_schema(schema: Schema, files: Mapping[str, bytes]) -> Iterator[Finding]:
-    """A `SchemaCheck` of `application.model`. Errors: ProfileError for what is wrong with rank profiles."""
+    """A `SchemaCheck` of `application.build`. Errors: ProfileError for what is wrong with rank profiles."""
     yield from check_scripts(schema, components_of(schema))
     yield from check_profiles(schema, files)

@@ -123,7 +123,7 @@ class GraphView(Protocol):
         `cells`: (elements, cells of a vector), as the reader's view has them; nodes beyond its end are skipped, and so
         are documents with lids from `limit` on. `query`: as `attributes.distances` makes it. `explore`: how many of the
         nearest nodes are kept in sight, at least `count`. `accept`: the documents that may be found; None: all.
-        `threshold`: the greatest distance, as `core.distances` computes it. `filter_first`: whether distances are only
+        `threshold`: the greatest distance, as `attributes.distances` has it. `filter_first`: whether distances are only
         computed to nodes that `accept` has, once few of those near the query are; then `exploration`, from 0 to 1, says
         how far beyond the neighbours of a node others are looked for. `slack`: how much farther than the last that is
         kept in sight, as a share of its distance, nodes are still followed. `end_ns`: the moment on the monotonic clock

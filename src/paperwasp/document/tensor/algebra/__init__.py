@@ -27,8 +27,8 @@ ranking expressions by the names of `core.rank.rank_program.OPERATIONS`. Cells c
 
 A batch of many hits and one that is the same for all are combined as if the latter was there for each hit.
 Errors: TooLarge for a result of more cells than `limits.TENSOR_BATCH_CELLS`, or more memory than the work of the thread
-may take (`core.budget`); OutOfTime when the time of the thread is over. Types are those of `tensor.type_rules`, whose
-ValueError says what does not fit.
+may take (`core.budget`); OutOfTime when the time of the thread is over. Types are those of `document.tensor.types`,
+whose ValueError says what does not fit.
 """
 
 from paperwasp.document.tensor.algebra.generated import (
