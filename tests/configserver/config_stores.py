@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from paperwasp.admin.backup.files import SourceFile
+from paperwasp.base.file_snapshot import SourceFile
 from paperwasp.coordination.config_store import ConfigStore, Entry, Watcher
 from paperwasp.errors import Conflict
 

@@ -14,10 +14,10 @@ import orjson
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from paperwasp.admin.monitoring.numbers import gauge
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.services_model import Container
 from paperwasp.base.env import Environment
+from paperwasp.base.measurements import gauge
 from paperwasp.base.version import VESPA_VERSION
 from paperwasp.container.app import ContainerApp, error_response
 from paperwasp.container.content_metrics import ContentMetrics

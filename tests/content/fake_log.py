@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 
 from paperwasp import limits
-from paperwasp.admin.backup.files import SourceFile
+from paperwasp.base.file_snapshot import SourceFile
 from paperwasp.coordination.log_format import encode_records
 from paperwasp.coordination.operation_log import START, LogRecord, Mark, NewRecord, RecordKind
 

@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 
-from paperwasp.admin.backup.files import SourceFile, close_all, held
+from paperwasp.base.file_snapshot import SourceFile, close_all, held
 from paperwasp.coordination.config_store import FileConfigStore
 from paperwasp.errors import Conflict
 from paperwasp.server.roles import backup_files

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import orjson
 import pytest
 
-from paperwasp.admin.backup.files import DamagedBackup
+from paperwasp.base.file_snapshot import DamagedBackup
 from paperwasp.client import backup as command
 from paperwasp.client.backup import Backup, back_up_service
 from paperwasp.client.connection import Access

@@ -1,1 +1,1 @@
-"""The ground that every package may use: records, the environment, threads, patterns, files."""
+"""The ground that every package may use: records, the environment, threads, patterns, files, measurements."""

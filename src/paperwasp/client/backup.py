@@ -23,7 +23,7 @@ from paperwasp.admin.backup.archive import (
     verify_backup,
     write_backup,
 )
-from paperwasp.admin.backup.files import Manifest, Note, SourceFile, packed
+from paperwasp.base.file_snapshot import Manifest, Note, SourceFile, packed
 from paperwasp.client.connection import ANYBODY, Access, Unreachable
 from paperwasp.client.terminal import byte_bar
 from paperwasp.errors import InvalidInput

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import orjson
 
-from paperwasp.admin.backup.files import SourceFile, close_all, packed
+from paperwasp.base.file_snapshot import SourceFile, close_all, packed
 from paperwasp.base.threads import ThreadPool
 from paperwasp.errors import InvalidInput, Overload
 from paperwasp.http.messages import Answer, Request, StreamedResponse

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from paperwasp.admin.monitoring.api import histograms_response, plain_exposition
-from paperwasp.admin.monitoring.numbers import Latencies, Metric, counted, gauge, metric
 from paperwasp.admin.monitoring.process_metrics import process_metrics
 from paperwasp.admin.monitoring.requests import RequestMetrics
 from paperwasp.base.env import Environment
+from paperwasp.base.measurements import Latencies, Metric, counted, gauge, metric
 from paperwasp.base.version import VESPA_VERSION
 from paperwasp.configserver.reindexing import ApplicationReindexing
 from paperwasp.configserver.repository import ApplicationId

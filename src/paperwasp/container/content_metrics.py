@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from paperwasp.admin.monitoring.numbers import Metric
+from paperwasp.base.measurements import Metric
 from paperwasp.coordination.messages.documents import HealthRequest, HealthResponse, StatusRequest, StatusResponse
 from paperwasp.coordination.messenger import Messenger
 from paperwasp.errors import PaperwaspError

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from paperwasp.admin.monitoring.numbers import Metric, gauge
 from paperwasp.application.model_evaluation.models import NO_MODELS, evaluated_models
 from paperwasp.application.significance import significance_models
 from paperwasp.base.env import Environment
+from paperwasp.base.measurements import Metric, gauge
 from paperwasp.base.records import replace
 from paperwasp.components.embedders.registry import load_models
 from paperwasp.components.registry import components_in, files_of

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
-from paperwasp.admin.monitoring.numbers import Latencies, Metric, Numbers, counted, gauge, metric
 from paperwasp.admin.monitoring.requests import RequestMetrics, SearchFacts, is_monitoring
 from paperwasp.base.env import SYSTEM, Environment
+from paperwasp.base.measurements import Latencies, Metric, Numbers, counted, gauge, metric
 from paperwasp.http.messages import Answer, Request
 from paperwasp.http.observing import Exchanged
 from paperwasp.http.request_batch import RequestBatch

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from paperwasp.admin.monitoring.api import histograms_response, plain_exposition
-from paperwasp.admin.monitoring.numbers import EMBEDDING, Latencies, Metric, gauge
 from paperwasp.admin.monitoring.process_metrics import process_metrics
 from paperwasp.application.model import ApplicationModel
 from paperwasp.base.env import Environment
+from paperwasp.base.measurements import EMBEDDING, Latencies, Metric, gauge
 from paperwasp.base.version import VERSION, VESPA_VERSION
 from paperwasp.container.metrics import ContainerMetrics
 from paperwasp.container.paths import no_application

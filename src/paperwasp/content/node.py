@@ -18,8 +18,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from paperwasp.admin.monitoring.numbers import Numbers, Windows
 from paperwasp.base.env import SYSTEM, Environment
+from paperwasp.base.measurements import Numbers, Windows
 from paperwasp.content.checkpoints import compaction
 from paperwasp.content.checkpoints.checkpoint import Checkpoints, IndexFactory
 from paperwasp.content.checkpoints.checkpoint_writer import CheckpointWriter

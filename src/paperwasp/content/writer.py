@@ -17,7 +17,7 @@ from threading import Thread
 from typing import Final
 
 from paperwasp import limits
-from paperwasp.admin.monitoring.numbers import Numbers
+from paperwasp.base.measurements import Numbers
 from paperwasp.base.yielding import switching_soon, yielding_if_large
 from paperwasp.content.checkpoints.checkpoint_writer import CheckpointWriter
 from paperwasp.content.consumer import Consumer, UnfitEntries

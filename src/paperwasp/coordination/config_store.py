@@ -28,7 +28,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from paperwasp.admin.backup.files import SourceFile, held, open_file
+from paperwasp.base.file_snapshot import SourceFile, held, open_file
 from paperwasp.coordination.disk import REAL_DISK, Disk
 from paperwasp.errors import Conflict, Corruption, InvalidInput
 from paperwasp.limits import CONFIG_KEY_LENGTH

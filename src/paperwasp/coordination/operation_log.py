@@ -23,8 +23,8 @@ from typing import Final, NamedTuple, Protocol
 from msgspec import Struct
 
 from paperwasp import limits
-from paperwasp.admin.backup.files import SourceFile, held, open_file
 from paperwasp.base.env import SYSTEM, Environment, sync_data, sync_directory
+from paperwasp.base.file_snapshot import SourceFile, held, open_file
 from paperwasp.base.patterns import compile_later
 from paperwasp.coordination import log_format
 from paperwasp.coordination.disk import REAL_DISK

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from paperwasp.admin.monitoring.numbers import EMBEDDING
+from paperwasp.base.measurements import EMBEDDING
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.document.types import STRING, ArrayType, DataType, TensorFieldType, array_of

@@ -17,7 +17,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from paperwasp.admin.backup.archive import backup_bytes, known_files, restore_backup, verify_backup, write_backup
-from paperwasp.admin.backup.files import (
+from paperwasp.admin.backup.placing import Steps, finish_restore, place
+from paperwasp.base.file_snapshot import (
     DATA,
     NAME,
     BackedUp,
@@ -29,7 +30,6 @@ from paperwasp.admin.backup.files import (
     open_file,
     packed,
 )
-from paperwasp.admin.backup.placing import Steps, finish_restore, place
 from paperwasp.errors import Conflict, Corruption, PaperwaspError
 
 FORMS = ("folder", "plain.tar", "small.tar.zst")

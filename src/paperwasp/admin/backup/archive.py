@@ -14,7 +14,9 @@ from typing import IO, Final, cast
 
 import zstandard
 
-from paperwasp.admin.backup.files import (
+from paperwasp.admin.backup.placing import KEPT, RESTORING, holds_data, place
+from paperwasp.base.env import sync_directory
+from paperwasp.base.file_snapshot import (
     DATA,
     NAME,
     BackedUp,
@@ -29,8 +31,6 @@ from paperwasp.admin.backup.files import (
     read_pieces,
     unpack,
 )
-from paperwasp.admin.backup.placing import KEPT, RESTORING, holds_data, place
-from paperwasp.base.env import sync_directory
 from paperwasp.errors import Conflict, InvalidInput, NotFound
 from paperwasp.limits.backup import BACKUP_ZSTD_LEVEL
 

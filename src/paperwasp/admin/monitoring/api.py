@@ -13,8 +13,8 @@ import socket
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
-from paperwasp.admin.monitoring.numbers import Latencies, Metric
 from paperwasp.base.env import Environment
+from paperwasp.base.measurements import Latencies, Metric
 from paperwasp.base.version import VESPA_VERSION
 from paperwasp.errors import NotFound
 from paperwasp.http.messages import Request, Response, json_response

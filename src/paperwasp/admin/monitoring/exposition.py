@@ -18,12 +18,12 @@ from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, 
 from prometheus_client.core import HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from paperwasp.admin.monitoring.numbers import Latencies
+from paperwasp.base.measurements import Latencies
 from paperwasp.base.patterns import compile_later
 
 _NOT_IN_NAMES: Final = compile_later("[^a-zA-Z0-9_]")
 BOUNDS_MS: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000)
-"""Of the buckets of histograms; a part of those of `numbers`."""
+"""Of the buckets of histograms; a part of those of `base.measurements`."""
 HISTOGRAM: Final = "paperwasp_request_duration_seconds"
 
 Sample = tuple[str, Mapping[str, str], float]

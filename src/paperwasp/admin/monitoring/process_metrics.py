@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from paperwasp.admin.monitoring.numbers import Metric, gauge
+from paperwasp.base.measurements import Metric, gauge
 
 _STATUS: Final = Path("/proc/self/status")
 _MEMORY: Final = Path("/proc/meminfo")

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, Protocol
 
-from paperwasp.admin.monitoring.numbers import Latencies, Metric, Numbers, Windows, counted, gauge, metric
 from paperwasp.base.env import Environment
+from paperwasp.base.measurements import Latencies, Metric, Numbers, Windows, counted, gauge, metric
 from paperwasp.http.messages import Answer, Request
 from paperwasp.http.observing import Exchanged
 from paperwasp.http.traffic import Traffic

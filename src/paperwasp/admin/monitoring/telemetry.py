@@ -43,8 +43,8 @@ from opentelemetry.trace import SpanKind, StatusCode, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from paperwasp.admin.monitoring.access_log import Gathering
-from paperwasp.admin.monitoring.numbers import BOUNDS_MS, Latencies, Metric
 from paperwasp.admin.monitoring.requests import SearchFacts
+from paperwasp.base.measurements import BOUNDS_MS, Latencies, Metric
 from paperwasp.base.version import VERSION
 from paperwasp.http.messages import Answer, Request
 from paperwasp.http.observing import Exchanged

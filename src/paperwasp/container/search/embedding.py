@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from paperwasp.admin.monitoring.numbers import EMBEDDING
+from paperwasp.base.measurements import EMBEDDING
 from paperwasp.base.patterns import compile_later
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import orjson
 
-from paperwasp.admin.backup.files import SourceFile, below, close_all, held, open_file, open_folder
+from paperwasp.base.file_snapshot import SourceFile, below, close_all, held, open_file, open_folder
 from paperwasp.coordination.log_end import NAME as END_NAME
 from paperwasp.errors import Corruption
 

@@ -145,7 +145,7 @@ class StatusResponse(Message, frozen=True):
     generation: int
     sizes_bytes: Mapping[str, int]
     metrics: Sequence[dict[str, Any]] = ()
-    """How full it is, and what it does, by Vespa's names of metrics (`admin.monitoring.numbers.Metric`)."""
+    """How full it is, and what it does, by Vespa's names of metrics (`base.measurements.Metric`)."""
 
 
 class ReindexRequest(Message, frozen=True):

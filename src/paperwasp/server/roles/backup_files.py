@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from paperwasp.admin.backup.files import SourceFile, below, close_all, open_file, open_folder
 from paperwasp.admin.backup.placing import KEPT
+from paperwasp.base.file_snapshot import SourceFile, below, close_all, open_file, open_folder
 from paperwasp.content.checkpoints.node_files import open_stopped_cluster
 from paperwasp.coordination.config_store import ConfigStore
 from paperwasp.errors import Conflict

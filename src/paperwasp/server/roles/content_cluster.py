@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from paperwasp import limits
-from paperwasp.admin.backup.files import SourceFile, below, close_all
 from paperwasp.application.model import ContentCluster
 from paperwasp.application.services_model import ClusterNode
+from paperwasp.base.file_snapshot import SourceFile, below, close_all
 from paperwasp.content.addresses import address_of
 from paperwasp.content.checkpoints.checkpoint import check_readable
 from paperwasp.content.checkpoints.node_files import open_node_files, open_stopped_cluster

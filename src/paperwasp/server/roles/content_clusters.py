@@ -20,8 +20,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from paperwasp.admin.backup.files import SourceFile, below, close_all
 from paperwasp.application.model import ContentCluster
+from paperwasp.base.file_snapshot import SourceFile, below, close_all
 from paperwasp.base.records import replace
 from paperwasp.coordination.messenger import Messenger
 

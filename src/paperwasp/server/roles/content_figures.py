@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from paperwasp.admin.monitoring.numbers import Metric, counted, gauge, metric
+from paperwasp.base.measurements import Metric, counted, gauge, metric
 from paperwasp.content.node import ContentNode
 from paperwasp.content.upkeep.graph_building import unbuilt_graphs
 from paperwasp.content.upkeep.resources import FeedGate

@@ -1,5 +1,7 @@
-"""The files of a backup: those of one moment, their list with sizes and checksums, and all of them as one stream of
-bytes.
+"""The files of one moment, such as a backup has: open for reading, their manifest with sizes and checksums, and all of
+them as one stream of bytes.
+
+Format: docs/internals/formats/backup.md.
 """
 
 from __future__ import annotations

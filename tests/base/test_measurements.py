@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import pytest
 
 from paperwasp.admin.monitoring.exposition import BOUNDS_MS as SHOWN_BOUNDS_MS
-from paperwasp.admin.monitoring.numbers import BOUNDS_MS, Latencies, Numbers, Windows
 from paperwasp.base.env import Environment
+from paperwasp.base.measurements import BOUNDS_MS, Latencies, Numbers, Windows
 from paperwasp.limits.monitoring import RECENT_SECONDS
 
 SEED = 7
