@@ -16,7 +16,7 @@ from paperwasp import limits
 from paperwasp.core import _core
 from paperwasp.errors import LargeHead, LongAddress, PaperwaspError
 from paperwasp.http import http1
-from paperwasp.http.http1 import BrokenRequest, Reader, chunk, head_bytes, length_line
+from paperwasp.http.http1 import BrokenRequest, RequestReader, chunk, head_bytes, length_line
 from tests import chance
 
 GET = b"GET /a?b HTTP/1.1\r\nHost: h\r\n"
@@ -44,7 +44,7 @@ class Reading:
 
 def read(pieces: list[bytes]) -> Reading:
     """What the reader makes of bytes that come in these pieces."""
-    reader, reading = Reader(), Reading()
+    reader, reading = RequestReader(), Reading()
     try:
         for piece in pieces:
             reader.feed(piece)
@@ -54,7 +54,7 @@ def read(pieces: list[bytes]) -> Reading:
     return reading
 
 
-def _go_on(reader: Reader, found: list[Found]) -> None:
+def _go_on(reader: RequestReader, found: list[Found]) -> None:
     while True:
         if found and not found[-1].is_whole:
             while piece := reader.read_body():
@@ -97,7 +97,7 @@ def test_a_head_is_read_as_it_is() -> None:
 )
 def test_targets_have_four_forms_of_which_three_are_ours(target: bytes, path: str, host: str) -> None:
     """RFC 9112, 3.2; the host of an absolute target counts, not the field."""
-    reader = Reader()
+    reader = RequestReader()
     reader.feed(b"OPTIONS " + target + b" HTTP/1.1\r\nHost: h\r\n\r\n")
     head = reader.read_head()
     assert head is not None
@@ -122,7 +122,7 @@ def test_the_kernel_reads_first_lines_as_its_twin_does(monkeypatch: pytest.Monke
         plain += 1
         with monkeypatch.context() as patch:
             patch.setattr(_core, "read_request_line", lambda *_: None)
-            reader = Reader()
+            reader = RequestReader()
             reader.feed(data[2:])
             head = reader.read_head()
         assert head is not None
@@ -252,7 +252,7 @@ def test_broken_chunks_are_refused(sent: bytes) -> None:
 
 
 def test_many_small_chunks_are_read_in_turns() -> None:
-    reader, turn = Reader(), limits.HTTP_TURN_CHUNKS
+    reader, turn = RequestReader(), limits.HTTP_TURN_CHUNKS
     reader.feed(CHUNKED + chunk(b"ab") * (2 * turn + 1) + b"0\r\n\r\n")
     assert reader.read_head() is not None
     assert [len(reader.read_body()) for _ in range(3)] == [2 * turn, 2 * turn, 2]
@@ -287,7 +287,7 @@ def test_trailers_have_a_bound() -> None:
 
 
 def test_one_request_is_read_at_a_time() -> None:
-    reader = Reader()
+    reader = RequestReader()
     reader.feed((GET + b"\r\n") * 3 + b"\r\nGET /las")
     for waiting in (2, 1, 0):
         assert reader.read_head() is not None
@@ -315,7 +315,7 @@ def test_one_request_is_read_at_a_time() -> None:
     ],
 )
 def test_who_closes_the_connection(head: bytes, closes: bool) -> None:
-    reader = Reader()
+    reader = RequestReader()
     reader.feed(head + b"\r\n")
     found = reader.read_head()
     assert found is not None
@@ -339,7 +339,7 @@ def test_fields_of_one_name_are_one_list() -> None:
     ],
 )
 def test_an_upgrade_is_wanted_by_three_fields(fields: bytes, settings: bytes | None) -> None:
-    reader = Reader()
+    reader = RequestReader()
     reader.feed(GET + fields + b"\r\n\r\n")
     head = reader.read_head()
     assert head is not None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from paperwasp import limits
-from paperwasp.container.document.routes import Route
+from paperwasp.container.document.routes import DocumentRoute
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import DocumentReader
 from paperwasp.document.plain_fields import PlainFields
@@ -30,7 +30,7 @@ SCHEMA = """schema d { document d {
   field all type string { indexing: input note . "" | index }
 }"""
 D = parse_schemas({"schemas/d.sd": SCHEMA}).schemas["d"]
-ROUTE = Route(
+ROUTE = DocumentRoute(
     D.document, DocumentReader(D.document), PlainFields(D.document), (), False, processor_of(D), tokenized_fields(D)
 )
 ID = DocumentId("n", "d", "1")

@@ -105,7 +105,7 @@ class Head(NamedTuple):
         return self.fields.closes or (self.is_old and not self.fields.keeps)
 
 
-class Reader:
+class RequestReader:
     """The bytes of a client. `feed` it, then ask for a head, for its body until that is over, then for a head."""
 
     __slots__ = ("_at", "_body", "_data", "_seen")

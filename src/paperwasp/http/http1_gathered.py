@@ -17,7 +17,7 @@ from paperwasp.http import http1
 from paperwasp.http.connection import Connection
 from paperwasp.http.exchange import Exchange
 from paperwasp.http.feed_reader import Form
-from paperwasp.http.http1 import Head, Reader
+from paperwasp.http.http1 import Head, RequestReader
 from paperwasp.http.pending import Given
 from paperwasp.http.port_batches import PortBatches
 from paperwasp.http.request_batch import RequestBatch
@@ -71,7 +71,7 @@ class GatheredRequest:
         """Whether a request waits to be begun, or for its answer."""
         return self._line is not None
 
-    def take(self, head: Head, reader: Reader, line: AnsweringLine) -> bool:
+    def take(self, head: Head, reader: RequestReader, line: AnsweringLine) -> bool:
         """Has the request begun with others, if it is one of a feed whose body has come. Not any other: False."""
         method, raw_path, query, fields, host, is_old = head
         batches = self._batches

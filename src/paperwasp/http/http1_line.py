@@ -21,7 +21,7 @@ from paperwasp.errors import InvalidInput, PaperwaspError
 from paperwasp.http import http1
 from paperwasp.http.connection import Connection
 from paperwasp.http.exchange import Exchange
-from paperwasp.http.http1 import UNKNOWN, BrokenRequest, Head, OtherProtocol, Reader
+from paperwasp.http.http1 import UNKNOWN, BrokenRequest, Head, OtherProtocol, RequestReader
 from paperwasp.http.http1_gathered import GatheredRequest
 from paperwasp.http.http1_output import Output
 from paperwasp.http.http1_state import State
@@ -65,7 +65,7 @@ class Http1Line:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._reader = Reader()
+        self._reader = RequestReader()
         self._state = State.HEAD
         self._exchange: Exchange | None = None
         self._head: Head | None = None

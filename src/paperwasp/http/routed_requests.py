@@ -29,7 +29,7 @@ from paperwasp.core import _core
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.compression import compress, gzipped, takes_gzip
 from paperwasp.http.exchange import PortContext
-from paperwasp.http.http1 import Reader, first_lines
+from paperwasp.http.http1 import RequestReader, first_lines
 from paperwasp.http.messages import Request, Response
 from paperwasp.http.observing import Peer, Spoken
 from paperwasp.http.pending import Begun
@@ -246,7 +246,7 @@ def context_again(context: PortContext, routed: _core.RoutedText) -> PortContext
 def _plain_request(data: bytes, peer: Peer) -> Request | None:
     """The only request that has come; None: it is not whole, or asks for more of the connection than an answer, or is
     broken, which reading it says."""
-    reader = Reader()
+    reader = RequestReader()
     reader.feed(data)
     try:
         head = reader.read_head()

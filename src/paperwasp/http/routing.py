@@ -33,7 +33,7 @@ def _method_not_allowed(request: Request, allowed: tuple[str, ...]) -> Response:
     return json_response(405, {"error-code": "METHOD_NOT_ALLOWED", "message": message}, {"Allow": ", ".join(allowed)})
 
 
-class Route(Struct, frozen=True):
+class PathRoute(Struct, frozen=True):
     """One pattern, the method it takes, and who answers."""
 
     method: str
@@ -69,13 +69,13 @@ class Router:
     def __init__(
         self, not_found: NotFoundHandler = _not_found, method_not_allowed: MethodHandler = _method_not_allowed
     ) -> None:
-        self._routes: list[Route] = []
+        self._routes: list[PathRoute] = []
         self._not_found = not_found
         self._method_not_allowed = method_not_allowed
 
     def add(self, method: str, pattern: str, handler: Handler) -> None:
         """Binds `method` on `pattern`, e.g. `("GET", "/document/v1/{namespace}/{rest...}", get)`."""
-        self._routes.append(Route(method, tuple(pattern.removeprefix("/").split("/")), handler))
+        self._routes.append(PathRoute(method, tuple(pattern.removeprefix("/").split("/")), handler))
 
     async def handle(self, request: Request) -> Answer:
         """The answer of the first route that fits path and method."""

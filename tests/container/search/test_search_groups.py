@@ -11,7 +11,7 @@ import pytest
 from paperwasp.container.search.rendering import SearchResult, respond
 from paperwasp.container.search.xml import ShownTypes, render_page, render_xml
 from paperwasp.search.grouping.partial import PartialResult
-from paperwasp.search.grouping.request import Layout
+from paperwasp.search.grouping.request import ResultLayout
 from paperwasp.search.grouping.shown_groups import ShownRoot, shown
 from paperwasp.search.grouping.values import Kind
 from paperwasp.search.query import Hit
@@ -27,7 +27,7 @@ def count() -> ShownRoot:
     return rooted(one_level(), PartialResult(0, (root(), groups(2, [0], ["x"], [5]))))
 
 
-def rooted(layout: Layout, *results: PartialResult) -> ShownRoot:
+def rooted(layout: ResultLayout, *results: PartialResult) -> ShownRoot:
     found = shown(layout, {result.number: result for result in results})
     assert found is not None
     return found
@@ -60,7 +60,7 @@ def test_hits_of_lists_are_shown_as_others() -> None:
     first, second = hit(1, 2.0)[1], hit(2, 1.5)[1]
     layout = nested()
     level = groups(2, [0], ["x"], [2], [[first, second]])
-    found = rooted(Layout(0, layout.requests[:1], layout.labels), PartialResult(0, (root(), level)))
+    found = rooted(ResultLayout(0, layout.requests[:1], layout.labels), PartialResult(0, (root(), level)))
     answer = respond(SearchResult(groups=[("music", found)]))
     group = orjson.loads(answer.body)["root"]["children"][0]["children"][0]["children"][0]
     hits = group["children"][0]["children"]
@@ -110,7 +110,7 @@ def test_xml() -> None:
 def test_xml_of_hits_in_lists() -> None:
     layout = nested()
     level = groups(2, [0], ["<x>"], [2], [[hit(1, 2.0)[1]]])
-    found = rooted(Layout(0, layout.requests[:1], layout.labels), PartialResult(0, (root(), level)))
+    found = rooted(ResultLayout(0, layout.requests[:1], layout.labels), PartialResult(0, (root(), level)))
     result = SearchResult(groups=[("music", found)])
     text = render_xml(result, ShownTypes())
     assert '          <id type="string">&lt;x&gt;</id>'.strip() in text

@@ -1,6 +1,6 @@
 """The thread that reads puts and updates of HTTP/1.1, without a server: `core/http/feed_sockets.hpp`.
 
-Authority: `http.http1.Reader`, which reads the same requests.
+Authority: `http.http1.RequestReader`, which reads the same requests.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 
 from paperwasp.core import _core
 from paperwasp.errors import PaperwaspError
-from paperwasp.http.http1 import Reader
+from paperwasp.http.http1 import RequestReader
 from tests.chance import SEED
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -256,7 +256,7 @@ def test_what_is_cut_is_read_the_same_way_by_the_general_reader() -> None:
 
 def general(data: bytes) -> Any:
     """(head, body) of a whole request that is alone."""
-    reader = Reader()
+    reader = RequestReader()
     reader.feed(data)
     try:
         head = reader.read_head()

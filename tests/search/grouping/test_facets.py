@@ -27,7 +27,15 @@ from paperwasp.search.grouping.facets import facet, facet_bytes, is_facet
 from paperwasp.search.grouping.language import parse_grouping
 from paperwasp.search.grouping.memory import held_bytes
 from paperwasp.search.grouping.partial import PartialResult
-from paperwasp.search.grouping.request import Aggregation, Expression, Filter, GroupingRequest, Layout, Level, OrderKey
+from paperwasp.search.grouping.request import (
+    Aggregation,
+    Expression,
+    Filter,
+    GroupingRequest,
+    Level,
+    OrderKey,
+    ResultLayout,
+)
 from paperwasp.search.grouping.request_builder import layout_of
 from paperwasp.search.grouping.shown_groups import ShownRoot, shown, shown_facets
 from paperwasp.search.grouping.values import Kind
@@ -211,7 +219,7 @@ EACH = (
 )
 
 
-def layout(statement: str) -> Layout:
+def layout(statement: str) -> ResultLayout:
     (operation,) = parse_grouping(statement)
     return layout_of(operation, 1)
 
@@ -225,7 +233,7 @@ def statement_of(chance: random.Random) -> str:
     return f"all({' '.join(lists)})"
 
 
-def found_of(asked: Layout, chance: random.Random) -> dict[int, PartialResult]:
+def found_of(asked: ResultLayout, chance: random.Random) -> dict[int, PartialResult]:
     """The results of all requests, or of some."""
     count = chance.choice([0, 1, 40])
     hits = Hits(np.arange(count, dtype=np.uint32), np.array([chance.choice([0.5, 1.0]) for _ in range(count)]))

@@ -15,7 +15,7 @@ from paperwasp.errors import InvalidQuery, PaperwaspError
 from paperwasp.search.grouping.continuation import PagePosition, decode
 from paperwasp.search.grouping.language import parse_grouping
 from paperwasp.search.grouping.partial import PartialResult
-from paperwasp.search.grouping.request import Aggregation, Expression, GroupingRequest, Layout, Level, OrderKey
+from paperwasp.search.grouping.request import Aggregation, Expression, GroupingRequest, Level, OrderKey, ResultLayout
 from paperwasp.search.grouping.request_builder import DEFAULTS, Defaults, layout_of
 from paperwasp.search.grouping.shown_groups import shown
 from tests.search.grouping.results import groups, root
@@ -26,7 +26,7 @@ COUNT = Expression("count")
 HITS = Expression("summary", ("",))
 
 
-def laid_out(text: str, defaults: Defaults = NO_LIMITS, positions: tuple[PagePosition, ...] = ()) -> Layout:
+def laid_out(text: str, defaults: Defaults = NO_LIMITS, positions: tuple[PagePosition, ...] = ()) -> ResultLayout:
     (operation,) = parse_grouping(text)
     return layout_of(operation, 0, 0, positions, defaults)
 

@@ -12,7 +12,7 @@ import pytest
 from paperwasp.container.search.groups_json import hits_in, root_json
 from paperwasp.search.grouping.continuation import PagePosition, Pages, decode
 from paperwasp.search.grouping.partial import PartialResult
-from paperwasp.search.grouping.request import Aggregation, Expression, GroupingRequest, Layout, Level, OrderKey
+from paperwasp.search.grouping.request import Aggregation, Expression, GroupingRequest, Level, OrderKey, ResultLayout
 from paperwasp.search.grouping.shown_groups import shown
 from paperwasp.search.grouping.values import Kind
 from tests.search.grouping.results import groups, root
@@ -22,18 +22,20 @@ BY = Expression("attribute", ("a",))
 BEST = (OrderKey(COUNT, is_ascending=False),)
 
 
-def answer(layout: Layout, *results: PartialResult) -> Any:
+def answer(layout: ResultLayout, *results: PartialResult) -> Any:
     """The root group as JSON; hits are shown as they are."""
     found = shown(layout, {result.number: result for result in results})
     assert found is not None
     return orjson.loads(root_json(found, iter([orjson.dumps(hit) for hit in hits_in(found.groups)])))
 
 
-def one_level(maximum: int | None = None, pages: Pages | None = None, order: tuple[OrderKey, ...] = BEST) -> Layout:
+def one_level(
+    maximum: int | None = None, pages: Pages | None = None, order: tuple[OrderKey, ...] = BEST
+) -> ResultLayout:
     """all(group(a) max(…) order(-count()) each(output(count())))."""
     level = Level(2, BY, order=order, aggregations=(Aggregation(3, COUNT),))
     maxes = {} if maximum is None else {2: maximum}
-    return Layout(0, (GroupingRequest(0, 1, levels=(level,)),), {2: "a", 3: "count()"}, maxes, pages or Pages())
+    return ResultLayout(0, (GroupingRequest(0, 1, levels=(level,)),), {2: "a", 3: "count()"}, maxes, pages or Pages())
 
 
 def test_one_level() -> None:
@@ -155,7 +157,7 @@ def test_pages(offset: int, names: list[str], this: list[int], following: list[i
     assert decode(turns.get("prev", "")) == tuple(PagePosition(PATH, 2, each, 1) for each in before)
 
 
-def nested(pages: Pages | None = None) -> Layout:
+def nested(pages: Pages | None = None) -> ResultLayout:
     """Groups of a with their counts and hits, and in each of these groups of b with their counts; pages of one. Two
     requests, which share the level of a."""
     above = (Aggregation(3, COUNT),)
@@ -164,7 +166,7 @@ def nested(pages: Pages | None = None) -> Layout:
         1, 1, levels=(Level(2, BY, aggregations=above), Level(5, BY, aggregations=(Aggregation(6, COUNT),)))
     )
     labels = {2: "a", 3: "count()", 4: "hits", 5: "b", 6: "n"}
-    return Layout(0, (hits, below), labels, {2: 1, 4: 1, 5: 1}, pages or Pages())
+    return ResultLayout(0, (hits, below), labels, {2: 1, 4: 1, 5: 1}, pages or Pages())
 
 
 def nested_results() -> Iterator[PartialResult]:
@@ -217,7 +219,7 @@ def test_groups_that_only_one_request_has() -> None:
         ),
     )
     layout = nested()
-    open_ = Layout(0, layout.requests, layout.labels)
+    open_ = ResultLayout(0, layout.requests, layout.labels)
     (listed,) = answer(open_, *results)["children"]
     x, y = listed["children"]
     assert (x["value"], x["fields"]) == ("x", {"count()": 3})
@@ -232,16 +234,16 @@ def test_groups_that_only_one_request_has() -> None:
 def test_the_estimate_of_groups_is_corrected_where_all_are_there(maximum: int | None, expected: int) -> None:
     level = Level(3, BY, aggregations=(Aggregation(4, COUNT),))
     request = GroupingRequest(0, 1, (Aggregation(2, UNIQUE),), levels=(level,))
-    layout = Layout(0, (request,), {2: "count()", 3: "a", 4: "n"}, {} if maximum is None else {3: maximum})
+    layout = ResultLayout(0, (request,), {2: "count()", 3: "a", 4: "n"}, {} if maximum is None else {3: maximum})
     found = PartialResult(0, (root(42), groups(3, [0, 0, 0], list("abc"), [1, 1, 1])))
     assert answer(layout, found)["fields"] == {"count()": expected}
-    alone = Layout(0, (GroupingRequest(0, 1, (Aggregation(2, UNIQUE),)),), {2: "count()"})
+    alone = ResultLayout(0, (GroupingRequest(0, 1, (Aggregation(2, UNIQUE),)),), {2: "count()"})
     assert answer(alone, PartialResult(0, (root(42),)))["fields"] == {"count()": 42}
 
 
 def test_what_only_order_needs_is_not_shown() -> None:
     layout = one_level()
-    hidden = Layout(0, layout.requests, {2: "a"})
+    hidden = ResultLayout(0, layout.requests, {2: "a"})
     (listed,) = answer(hidden, PartialResult(0, (root(), groups(2, [0], ["x"], [1]))))["children"]
     assert listed["children"] == [{"id": "group:string:x", "relevance": 1.0, "value": "x"}]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from paperwasp.container.search.groups_json import hits_in, root_json
 from paperwasp.search.grouping.continuation import UNSTABLE, PagePosition, Pages, Path, decode, encode
 from paperwasp.search.grouping.partial import PartialResult
-from paperwasp.search.grouping.request import Aggregation, Expression, GroupingRequest, Layout, Level, OrderKey
+from paperwasp.search.grouping.request import Aggregation, Expression, GroupingRequest, Level, OrderKey, ResultLayout
 from paperwasp.search.grouping.shown_groups import shown
 from tests.search.grouping.results import groups, root
 
@@ -35,7 +35,7 @@ MAXES = st.none() | st.integers(1, 3)
 
 
 @st.composite
-def statements(draw: st.DrawFn) -> tuple[Layout, list[PartialResult], list[Tree]]:
+def statements(draw: st.DrawFn) -> tuple[ResultLayout, list[PartialResult], list[Tree]]:
     """Two requests that share the level of tag 2, over trees of which one may lack groups, or have another order."""
     tree = draw(trees(2))
     other = draw(st.permutations(tree)) if draw(st.booleans()) else tree
@@ -52,10 +52,10 @@ def statements(draw: st.DrawFn) -> tuple[Layout, list[PartialResult], list[Tree]
     within = [(place, each) for place, group in enumerate(other) for each in group[3]]
     third = groups(5, [p for p, _ in within], *([each[number] for _, each in within] for number in range(3)))
     results = [PartialResult(0, (root(), first)), PartialResult(1, (root(), second, third))]
-    return Layout(0, requests, labels, maxes), results, [tree, other]
+    return ResultLayout(0, requests, labels, maxes), results, [tree, other]
 
 
-def answer(layout: Layout, results: list[PartialResult]) -> Json:
+def answer(layout: ResultLayout, results: list[PartialResult]) -> Json:
     found = shown(layout, {result.number: result for result in results})
     assert found is not None
     answered: Json = orjson.loads(root_json(found, iter([orjson.dumps(hit) for hit in hits_in(found.groups)])))
@@ -65,7 +65,7 @@ def answer(layout: Layout, results: list[PartialResult]) -> Json:
 class Twin:
     """Vespa's ResultBuilder on plain lists."""
 
-    def __init__(self, layout: Layout, found: list[Tree]) -> None:
+    def __init__(self, layout: ResultLayout, found: list[Tree]) -> None:
         self.layout, self.this = layout, list[PagePosition]()
         merged: dict[str, tuple[int, list[int] | None, Tree]] = {id_: (n, hits, []) for id_, n, hits, _ in found[0]}
         for id_, count, _, below in found[1]:
@@ -131,14 +131,14 @@ POSITIONS = st.builds(PagePosition, PATHS, st.just(2), st.integers(0, 4), st.int
 @settings(max_examples=300)
 @given(statements(), st.lists(POSITIONS, max_size=4))
 def test_pages_are_as_the_twin_says(
-    statement: tuple[Layout, list[PartialResult], list[Tree]], positions: list[PagePosition]
+    statement: tuple[ResultLayout, list[PartialResult], list[Tree]], positions: list[PagePosition]
 ) -> None:
     layout, results, found = statement
-    paged = Layout(0, layout.requests, layout.labels, layout.maxes, Pages.of(0, positions))
+    paged = ResultLayout(0, layout.requests, layout.labels, layout.maxes, Pages.of(0, positions))
     shown_root = answer(paged, results)
     assert shown_root == Twin(paged, found).root()
     again = Pages.of(0, decode(shown_root["continuation"]["this"]))
-    stable = Layout(0, layout.requests, layout.labels, layout.maxes, again)
+    stable = ResultLayout(0, layout.requests, layout.labels, layout.maxes, again)
     if not Pages.of(0, positions).unstable:
         assert answer(stable, results) == shown_root
 
@@ -162,7 +162,7 @@ def test_following_pages_show_every_group_once(tree: Tree, most: int) -> None:
     given_texts: list[str] = []
     for _ in range(len(tree) + 1):
         pages = Pages.of(0, [position for text in given_texts for position in decode(text)])
-        page = answer(Layout(0, (request,), {2: "a", 3: "n"}, {2: most}, pages), [found])
+        page = answer(ResultLayout(0, (request,), {2: "a", 3: "n"}, {2: most}, pages), [found])
         seen += [each["value"] for listed in page.get("children", ()) for each in listed.get("children", ())]
         following = [text for _, text in turned(page)]
         if not following:

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 from paperwasp.container.document.request import Options, read_field_set
-from paperwasp.container.document.routes import Route, Routes, Target
+from paperwasp.container.document.routes import DocumentRoute, Routes, Target
 from paperwasp.coordination.messages.documents import ApplyRequest, GetRequest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import Body, read_body
@@ -95,7 +95,7 @@ _Read = Callable[[Request, DocumentId, Options, Routes], Call]
 _READERS: Final[Mapping[str, _Read]] = {"GET": _get, "POST": _put, "PUT": _update, "DELETE": _remove}
 
 
-def route_of_change(document_type: str, options: Options, routes: Routes) -> Route:
+def route_of_change(document_type: str, options: Options, routes: Routes) -> DocumentRoute:
     """The route of a change of a document. Errors: InvalidInput."""
     return routes.route(document_type, _cluster_of_change(options, routes))
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from paperwasp import limits
 from paperwasp.container.document.operation import Call, route_of_change
 from paperwasp.container.document.request import DOCID, Options, plain_names, read_options
-from paperwasp.container.document.routes import Route, Routes
+from paperwasp.container.document.routes import DocumentRoute, Routes
 from paperwasp.coordination.messages.documents import ApplyRequest
 from paperwasp.core._core import PlainChange
 from paperwasp.document.ids import DocumentId
@@ -97,7 +97,7 @@ class _Alike:
 
     __slots__ = ("_address", "_has_vectors", "_id_start", "_is_update", "_names", "_options", "_route")
 
-    def __init__(self, is_update: bool, names: tuple[str, str], options: Options, route: Route) -> None:
+    def __init__(self, is_update: bool, names: tuple[str, str], options: Options, route: DocumentRoute) -> None:
         self._is_update = is_update
         self._names = names
         self._options = options

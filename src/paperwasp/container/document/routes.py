@@ -62,7 +62,7 @@ class Target(NamedTuple):
     """Which operations it takes; None: all."""
 
 
-class Route(Struct, frozen=True):
+class DocumentRoute(Struct, frozen=True):
     """Where the documents of one type are, and how their JSON is read and processed."""
 
     type: DocumentType
@@ -154,10 +154,10 @@ class Routes:
         self._named = _named_routes(self._clusters)
         self._ignores_undefined = container is not None and container.ignore_undefined_fields
         self.check_condition = ConditionCheck(model.schemas.values())
-        self._routes: dict[str, Route] = {}
+        self._routes: dict[str, DocumentRoute] = {}
         self.slow_types: set[str] = set()
         """The document types with a route that `is_slow`."""
-        self._to_one: dict[tuple[str, str], Route] = {}
+        self._to_one: dict[tuple[str, str], DocumentRoute] = {}
         for schema in model.schemas.values():
             document = schema.document
             targets = tuple(
@@ -167,7 +167,7 @@ class Routes:
             )
             is_selective = any(target.accepts for target in targets)
             processor = processor_of(schema, components_of(schema))
-            route = Route(
+            route = DocumentRoute(
                 document,
                 DocumentReader(document),
                 PlainFields(document),
@@ -211,7 +211,7 @@ class Routes:
         """Whether a remove goes to no cluster, since none selects documents of a type that there is not."""
         return cluster is None and bool(self._clusters) and document_type not in self._routes
 
-    def route(self, document_type: str, cluster: str | None = None) -> Route:
+    def route(self, document_type: str, cluster: str | None = None) -> DocumentRoute:
         """Errors: InvalidInput for a type or cluster that there is not, and for a type that is not in the cluster.
 
         Where no cluster is named, a type that is in none of them has a route that leads nowhere.
@@ -231,7 +231,7 @@ class Routes:
             )
         return self._to_one[document_type, cluster]
 
-    def select_defined(self, fields: SentFields, route: Route) -> tuple[SentFields, bool]:
+    def select_defined(self, fields: SentFields, route: DocumentRoute) -> tuple[SentFields, bool]:
         """The fields that are to be read, and whether others are ignored, where the container is configured so."""
         if not self._ignores_undefined:
             return fields, False

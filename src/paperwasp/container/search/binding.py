@@ -30,7 +30,7 @@ from paperwasp.container.search.values import Now
 from paperwasp.errors import IllegalQuery, PaperwaspError
 from paperwasp.limits import LONGEST_QUERY_TIMEOUT_MS
 from paperwasp.query_languages.yql.statement import StatementTemplate
-from paperwasp.search.grouping.request import GroupingRequest, Layout
+from paperwasp.search.grouping.request import GroupingRequest, ResultLayout
 from paperwasp.search.operators.item import Item
 from paperwasp.search.query import (
     Match,
@@ -291,7 +291,7 @@ class ReadyQuery(Struct, frozen=True):
     """Where the page before ended; None: pages do not follow each other."""
     embeddings: tuple[Embedding, ...] = ()
     """The inputs that are to be made before the query is sent."""
-    layouts: tuple[Layout, ...] = ()
+    layouts: tuple[ResultLayout, ...] = ()
     """Of each grouping statement."""
 
     def with_inputs(self, made: Mapping[str, object]) -> ReadyQuery:

@@ -27,7 +27,7 @@ from paperwasp.query_languages.yql.statement import YqlQuery
 from paperwasp.schema.model import Field
 from paperwasp.search.grouping.continuation import PagePosition, decode
 from paperwasp.search.grouping.language import Operation, parse_grouping
-from paperwasp.search.grouping.request import Expression, Filter, GroupingRequest, Layout
+from paperwasp.search.grouping.request import Expression, Filter, GroupingRequest, ResultLayout
 from paperwasp.search.grouping.request_builder import DEFAULTS, Defaults, converted, layout_of
 from paperwasp.search.query_language import YQL, accept_annotations
 from paperwasp.text.parsing.tokens import did_you_mean, did_you_mean_sentence
@@ -88,7 +88,7 @@ class _Step(Struct, frozen=True):
 class PreparedGrouping(Struct, frozen=True):
     """The groupings of all requests of one shape."""
 
-    layouts: tuple[Layout, ...]
+    layouts: tuple[ResultLayout, ...]
     statement: YqlQuery | None
     settings: GroupingParameters
     targets: tuple[Target, ...]
@@ -106,7 +106,7 @@ class PreparedGrouping(Struct, frozen=True):
             for each in _expressions_of(request)
         )
 
-    def bind(self, given: Mapping[str, str], now_seconds: float) -> tuple[Layout, ...]:
+    def bind(self, given: Mapping[str, str], now_seconds: float) -> tuple[ResultLayout, ...]:
         """The layouts for one request. Errors: InvalidQuery."""
         layouts = _layouts(self.statement, self.settings, self.targets, given) if self.has_parameters else self.layouts
         offset = time_zone_offset_seconds(self.settings.timezone, now_seconds)
@@ -138,14 +138,14 @@ def prepare_grouping(
 
 def _layouts(
     statement: YqlQuery | None, settings: GroupingParameters, targets: Sequence[Target], given: Mapping[str, str]
-) -> tuple[Layout, ...]:
+) -> tuple[ResultLayout, ...]:
     defaults = Defaults(
         DEFAULTS.max_groups if settings.max_groups is None else settings.max_groups,
         DEFAULTS.max_hits if settings.max_hits is None else settings.max_hits,
         DEFAULTS.global_max_groups if settings.global_max_groups is None else settings.global_max_groups,
         DEFAULTS.precision_factor if settings.precision_factor is None else settings.precision_factor,
     )
-    layouts: list[Layout] = []
+    layouts: list[ResultLayout] = []
     requests = number = 0
     for step in _steps(statement, settings, given):
         for operation in _operations(step, given):

@@ -32,7 +32,7 @@ from paperwasp.container.search.known_requests import CutRequest, KnownRequests,
 from paperwasp.container.search.merge import (
     GRACE_SECONDS,
     TIMED_OUT,
-    Answer,
+    ClusterReply,
     has_many_groups,
     is_large,
     merged,
@@ -368,7 +368,7 @@ class SearchHandler:
             return False  # the query itself will tell what is wrong
         return True
 
-    def _keep(self, key: Key, response: Response, config: SearchConfig, answers: Sequence[Answer]) -> None:
+    def _keep(self, key: Key, response: Response, config: SearchConfig, answers: Sequence[ClusterReply]) -> None:
         seen = {(cluster, answer.stamp) for cluster, answer in answers if isinstance(answer, SearchResponse)}
         stamps = dict(seen)
         if stamps and 0 not in stamps.values() and len(stamps) == len(seen):
@@ -376,7 +376,7 @@ class SearchHandler:
 
     async def _search(
         self, ready: ReadyQuery, parameters: SearchParameters, started_ns: int
-    ) -> tuple[SearchResult, Sequence[Answer]]:
+    ) -> tuple[SearchResult, Sequence[ClusterReply]]:
         if ready.timeout_ms <= 0:
             return SearchResult(errors=[SearchError(TIMED_OUT, "No time left for searching")]), ()
         if parameters.collapse.fields:
@@ -399,13 +399,17 @@ class SearchHandler:
                 result.trace = trace_of(ready, parameters, answers, result, elapsed_ns // 1_000_000)
         return result, answers
 
-    async def _merged(self, ready: ReadyQuery, answers: Sequence[Answer], parameters: SearchParameters) -> SearchResult:
+    async def _merged(
+        self, ready: ReadyQuery, answers: Sequence[ClusterReply], parameters: SearchParameters
+    ) -> SearchResult:
         if has_many_groups(answers):
             merge = yielding(merged)
             return await asyncio.to_thread(merge, ready, answers, soft_timeout=parameters.soft_timeout)
         return merged(ready, answers, soft_timeout=parameters.soft_timeout)
 
-    async def _collapse(self, ready: ReadyQuery, parameters: SearchParameters) -> tuple[SearchResult, Sequence[Answer]]:
+    async def _collapse(
+        self, ready: ReadyQuery, parameters: SearchParameters
+    ) -> tuple[SearchResult, Sequence[ClusterReply]]:
         """The page that is left when hits are collapsed. Totals are of all hits."""
         collapse, shown = parameters.collapse, parameters.presentation
         hidden = any(query.query and set(collapse.fields) - set(query.query.show.prefetch) for query in ready.queries)
@@ -438,7 +442,7 @@ class SearchHandler:
         result.summary_fields = ready.answering.summary_fields
         return result, answers
 
-    async def _ask_all(self, ready: ReadyQuery) -> list[Answer]:
+    async def _ask_all(self, ready: ReadyQuery) -> list[ClusterReply]:
         asked = [
             (query.cluster, query.query, query.timeout_ms(ready)) for query in ready.queries if query.query is not None
         ]
@@ -446,7 +450,7 @@ class SearchHandler:
             return [await self._ask(*asked[0])]
         return await asyncio.gather(*(self._ask(*query) for query in asked))
 
-    async def _ask(self, cluster: str, query: Query, timeout_ms: float) -> Answer:
+    async def _ask(self, cluster: str, query: Query, timeout_ms: float) -> ClusterReply:
         try:
             found = self._messenger.ask(self._address_of(cluster), query)
             if type(found) is Answered:

@@ -28,12 +28,12 @@ TIMED_OUT: Final = 12
 GRACE_SECONDS: Final = 0.05
 """How long a content node may overrun the deadline, which it keeps itself, before its answer is no longer awaited."""
 
-Answer = tuple[str, SearchResponse | SearchError]
+ClusterReply = tuple[str, SearchResponse | SearchError]
 """A cluster, and what it said or the error to show for it."""
 Entry = tuple[str, Hit]
 
 
-def merged(ready: ReadyQuery, answers: Sequence[Answer], *, soft_timeout: bool = True) -> SearchResult:
+def merged(ready: ReadyQuery, answers: Sequence[ClusterReply], *, soft_timeout: bool = True) -> SearchResult:
     """The page of the query's hits and offset; without `soft_timeout`, a cluster out of time gives no hits."""
     answering = ready.answering
     if len(answers) == 1 and not (answering.without_summary or ready.queries[0].errors):
@@ -57,7 +57,7 @@ def _from_offset(answer: SearchResponse, offset: int) -> SearchResponse:
     return replace(answer, page=page, hits=answer.hits[before.count(None) :])
 
 
-def _merge(ready: ReadyQuery, answers: Sequence[Answer], soft_timeout: bool) -> SearchResult:
+def _merge(ready: ReadyQuery, answers: Sequence[ClusterReply], soft_timeout: bool) -> SearchResult:
     errors = [SearchError.of(error, query.cluster) for query in ready.queries for error in query.errors]
     found: list[tuple[str, SearchResponse]] = []
     asked = [query for query in ready.queries if query.query is not None]
@@ -184,7 +184,7 @@ _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
 
 
-def has_many_groups(answers: Sequence[Answer]) -> bool:
+def has_many_groups(answers: Sequence[ClusterReply]) -> bool:
     """Whether the groups of the clusters take long to be put together, and to be turned into pages."""
     left = limits.INLINE_GROUPS
     for _, answer in answers:

@@ -23,7 +23,7 @@ from paperwasp.query_languages.yql.lifting import template_of, value_of
 from paperwasp.query_languages.yql.user_items import UserQueryItem, UserTextItem
 from paperwasp.search.grouping.facets import is_facet
 from paperwasp.search.grouping.merging import most_groups
-from paperwasp.search.grouping.request import Layout, Level
+from paperwasp.search.grouping.request import Level, ResultLayout
 from paperwasp.search.grouping.shown_groups import turn_of
 from paperwasp.search.operators.boolean import AndItem, OrItem, RankItem
 from paperwasp.search.operators.in_operator import InItem
@@ -214,13 +214,13 @@ _ALL: Final = 2**32
 """More groups than there can be."""
 
 
-def facets_of(layouts: Iterable[Layout]) -> tuple[FacetRoot, ...] | None:
+def facets_of(layouts: Iterable[ResultLayout]) -> tuple[FacetRoot, ...] | None:
     """The lists of all statements; None: they do more than count values, or show a later page."""
     roots = [_root_of(layout) for layout in layouts]
     return None if None in roots else tuple([root for root in roots if root is not None])
 
 
-def _root_of(layout: Layout) -> FacetRoot | None:
+def _root_of(layout: ResultLayout) -> FacetRoot | None:
     lists: dict[int, FacetList] = {}
     for step, request in enumerate(layout.requests):
         if layout.pages.by_path or not is_facet(request):
@@ -233,7 +233,7 @@ def _root_of(layout: Layout) -> FacetRoot | None:
     return FacetRoot(root_head(layout.number, "").decode(), tuple([found for _, found in sorted(lists.items())]))
 
 
-def _list_of(layout: Layout, level: Level, most: int, step: int) -> FacetList:
+def _list_of(layout: ResultLayout, level: Level, most: int, step: int) -> FacetList:
     shown = layout.maxes.get(level.tag, 0)
     tags = dict.fromkeys([each.tag for each in level.aggregations if each.tag in layout.labels])
     labels = [layout.labels[tag] for tag in tags]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from paperwasp.container.search.binding import ClusterQuery, ReadyQuery
-from paperwasp.container.search.merge import Answer
+from paperwasp.container.search.merge import ClusterReply
 from paperwasp.container.search.rendering import SearchResult
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.search.query import Query, SearchResponse
@@ -20,7 +20,7 @@ Step = dict[str, Any]
 def trace_of(
     ready: ReadyQuery,
     parameters: SearchParameters,
-    answers: Sequence[Answer],
+    answers: Sequence[ClusterReply],
     result: SearchResult,
     elapsed_ms: int,
 ) -> list[Step]:
@@ -51,7 +51,7 @@ def rule_steps(ready: ReadyQuery, parameters: SearchParameters) -> list[Step]:
 
 
 def _of_clusters(
-    ready: ReadyQuery, parameters: SearchParameters, answers: Sequence[Answer], elapsed_ms: int
+    ready: ReadyQuery, parameters: SearchParameters, answers: Sequence[ClusterReply], elapsed_ms: int
 ) -> Iterator[Step]:
     """The query to each cluster, and the cluster's own trace."""
     given = iter(answers)

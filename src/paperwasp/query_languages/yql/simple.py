@@ -1,6 +1,6 @@
 """The simple query language, as people type it into a search box; and the advanced one, with its operators.
 
-Every text is a valid query: what makes no sense is skipped. The grammar has two layers: `simple_terms.Reader` reads
+Every text is a valid query: what makes no sense is skipped. The grammar has two layers: `simple_terms.TermReader` reads
 the terms; a syntax (`_SYNTAXES`) puts terms together.
 
     all, web    `+` and nothing in front ask for the same; `-` excludes
@@ -34,7 +34,7 @@ from paperwasp.base.records import replace
 from paperwasp.errors import IllegalQuery, LanguageError
 from paperwasp.query_languages.yql.indexes import NO_INDEXES, Indexes
 from paperwasp.query_languages.yql.query_type import QueryType, type_of
-from paperwasp.query_languages.yql.simple_terms import DEFAULT_INDEX, Reader, too_many_items
+from paperwasp.query_languages.yql.simple_terms import DEFAULT_INDEX, TermReader, too_many_items
 from paperwasp.search.operators.boolean import AndItem, NotItem, OrItem, RankItem, TrueItem
 from paperwasp.search.operators.equiv import EquivItem
 from paperwasp.search.operators.item import Annotated, Item
@@ -50,7 +50,7 @@ _DEPTH: Final = 100
 """Groups within groups; deeper parentheses mean nothing."""
 
 
-def _all_terms(reader: Reader, compose: Compose) -> Item | None:
+def _all_terms(reader: TermReader, compose: Compose) -> Item | None:
     """`+` and nothing in front ask for the same; `-` excludes; `(a b)` asks for one of them."""
     positives: list[Item] = []
     negatives: list[Item] = []
@@ -65,11 +65,11 @@ def _all_terms(reader: Reader, compose: Compose) -> Item | None:
     return _without(compose(tuple(positives)) if positives else None, negatives)
 
 
-def _term_or_group(reader: Reader, compose: Compose | None) -> Part | None:
+def _term_or_group(reader: TermReader, compose: Compose | None) -> Part | None:
     return reader.term()[0] or _group(reader, compose)
 
 
-def _included(reader: Reader, compose: Compose | None) -> Part | None:
+def _included(reader: TermReader, compose: Compose | None) -> Part | None:
     """Read the term or group after `+`. `compose` is that of the type; None: type any."""
     start = reader.at
     if not reader.prefix("+"):
@@ -82,13 +82,13 @@ def _included(reader: Reader, compose: Compose | None) -> Part | None:
     return part
 
 
-def read_included(reader: Reader) -> Item | None:
+def read_included(reader: TermReader) -> Item | None:
     """Read an item after `+`, by the rules of type any."""
     part = _included(reader, None)
     return None if part is None else built(part)
 
 
-def read_excluded(reader: Reader) -> Item | None:
+def read_excluded(reader: TermReader) -> Item | None:
     """Read an item after one `-` or several, by the rules of type any."""
     start = reader.at
     if not reader.prefix("-"):
@@ -101,7 +101,7 @@ def read_excluded(reader: Reader) -> Item | None:
     return item
 
 
-def _read_excluded(reader: Reader, compose: Compose) -> Item | None:
+def _read_excluded(reader: TermReader, compose: Compose) -> Item | None:
     """Read an item after `-`; but `-5` without a field is a number below zero."""
     start = reader.at
     if not reader.prefix("-"):
@@ -116,7 +116,7 @@ def _read_excluded(reader: Reader, compose: Compose) -> Item | None:
     return item
 
 
-def _excluded_group(reader: Reader, compose: Compose | None) -> Item | None:
+def _excluded_group(reader: TermReader, compose: Compose | None) -> Item | None:
     """Read a group after `-`: several terms without signs in it are excluded together."""
     group = _group(reader, compose)
     item = None if group is None else built(group)
@@ -128,7 +128,7 @@ def _without(item: Item | None, negatives: list[Item]) -> Item | None:
     return NotItem((item or TrueItem(), *negatives)) if negatives else item
 
 
-def _group(reader: Reader, compose: Compose | None) -> Part | None:
+def _group(reader: TermReader, compose: Compose | None) -> Part | None:
     """Read `(…)`, with parentheses in it. The cursor stays before one that holds nothing. The last may be left out."""
     start = reader.at
     if reader.depth >= _DEPTH or not reader.text.startswith("(", start) or start in reader.empty_groups:
@@ -145,7 +145,7 @@ def _group(reader: Reader, compose: Compose | None) -> Part | None:
     return part
 
 
-def _side_by_side(reader: Reader, compose: Compose | None) -> Part | None:
+def _side_by_side(reader: TermReader, compose: Compose | None) -> Part | None:
     return read_side_by_side(
         reader,
         lambda reader: _included(reader, compose),
@@ -155,7 +155,7 @@ def _side_by_side(reader: Reader, compose: Compose | None) -> Part | None:
     )
 
 
-def _web_terms(reader: Reader) -> Item | None:
+def _web_terms(reader: TermReader) -> Item | None:
     """As type all without groups, and a capital `OR` between terms asks for one of its sides."""
     alternatives: list[list[Item]] = [[]]
     negatives: list[Item] = []
@@ -175,7 +175,7 @@ def _web_terms(reader: Reader) -> Item | None:
     return _without(OrItem(sides) if sides else None, negatives)
 
 
-def _simple_terms(reader: Reader, composite: str) -> Item | None:
+def _simple_terms(reader: TermReader, composite: str) -> Item | None:
     if composite == "phrase":
         return _words(reader, composite)
     if composite != "or":
@@ -184,7 +184,7 @@ def _simple_terms(reader: Reader, composite: str) -> Item | None:
     return None if part is None else built(part)
 
 
-def _words(reader: Reader, composite: str) -> Item | None:
+def _words(reader: TermReader, composite: str) -> Item | None:
     """Read all words of the text, whatever signs stand between them."""
     words = TOKEN.findall(reader.text)
     if len(words) < 2:
@@ -203,7 +203,7 @@ _COMPOSE: Final[Mapping[str, Compose]] = MappingProxyType(
         "oNear": lambda children: NearItem(children, ordered=True),
     }
 )
-_SYNTAXES: Final[Mapping[str, Callable[[Reader, str], Item | None]]] = MappingProxyType(
+_SYNTAXES: Final[Mapping[str, Callable[[TermReader, str], Item | None]]] = MappingProxyType(
     {
         "simple": _simple_terms,
         "web": lambda reader, composite: _web_terms(reader),
@@ -252,7 +252,7 @@ def _tree(text: str, type: str | QueryType, default_index: str | None, indexes: 
         read = _SYNTAXES.get(kind.syntax)
         if read is None:
             raise IllegalQuery(f"A text of the syntax '{kind.syntax}' is not read here")
-        item = read(Reader(text, default_index, indexes), kind.composite)
+        item = read(TermReader(text, default_index, indexes), kind.composite)
     if item is None or isinstance(item, TrueItem):
         return None
     whole = item if plain is not None else item.canonical()  # words, and one operator over them, are canonical
@@ -294,12 +294,12 @@ class _Signed(Struct, eq=False):
 
 Part = Item | _Many | _Signed
 """Something that may become part of what is around it."""
-ReadItem = Callable[[Reader], Item | None]
-ReadPart = Callable[[Reader], Part | None]
+ReadItem = Callable[[TermReader], Item | None]
+ReadPart = Callable[[TermReader], Part | None]
 
 
 def read_side_by_side(
-    reader: Reader,
+    reader: TermReader,
     read_included: ReadPart,
     read_excluded: ReadItem,
     read_group: ReadPart,
@@ -438,7 +438,7 @@ class _Group(Struct):
         self.operator, self.argument = operator, argument
 
 
-def advanced_terms(reader: Reader, depth: int = 0) -> Item | None:
+def advanced_terms(reader: TermReader, depth: int = 0) -> Item | None:
     """Read up to the end, or up to the parenthesis that closes a group of depth > 0."""
     if depth > limits.EXPRESSION_DEPTH:
         raise LanguageError(
@@ -466,14 +466,14 @@ def advanced_terms(reader: Reader, depth: int = 0) -> Item | None:
     return group.item()
 
 
-def _parentheses(reader: Reader, depth: int) -> Item | None:
+def _parentheses(reader: TermReader, depth: int) -> Item | None:
     if not reader.text.startswith("(", reader.at):
         return None
     reader.at += 1
     return advanced_terms(reader, depth + 1)
 
 
-def _argument(reader: Reader) -> int:
+def _argument(reader: TermReader) -> int:
     """Read the number in parentheses after the name of an operator; 0: none."""
     match = _ARGUMENT.match(reader.text, reader.at)
     if match is None:

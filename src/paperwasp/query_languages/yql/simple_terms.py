@@ -65,7 +65,7 @@ def too_many_items(count: int, limit: int = limits.QUERY_ITEMS) -> IllegalQuery:
     return IllegalQuery(f"Query tree exceeds allowed item count. Configured limit: {limit} - Item count: {count}")
 
 
-class Reader:
+class TermReader:
     """A cursor over the text of a query that reads one term at a time."""
 
     def __init__(self, text: str, default_index: str | None, indexes: Indexes) -> None:

@@ -19,7 +19,7 @@ from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError
 from paperwasp.query_languages.yql.indexes import NO_INDEXES, Indexes
 from paperwasp.query_languages.yql.query_type import QUERY_TYPES, QueryType, type_of
 from paperwasp.query_languages.yql.simple import marked, parse_simple, read_excluded, read_included
-from paperwasp.query_languages.yql.simple_terms import Reader, too_many_items
+from paperwasp.query_languages.yql.simple_terms import TermReader, too_many_items
 from paperwasp.query_languages.yql.statement import parse_yql
 from paperwasp.query_languages.yql.user_items import NOT_PARSED, Grammar, NonEmptyItem, UserQueryItem, UserTextItem
 from paperwasp.search.operators.boolean import AndItem, NotItem, RankItem, TrueItem
@@ -206,7 +206,7 @@ class Filter(Struct, frozen=True):
 
 def parse_filter(text: str, default_index: str | None = None, indexes: Indexes = NO_INDEXES) -> Filter:
     """Read a filter: simple query language of type `any`, whose terms have the annotation `filter`, and rank."""
-    reader = Reader(text, default_index, indexes)
+    reader = TermReader(text, default_index, indexes)
     required: list[Item] = []
     forbidden: list[Item] = []
     ranking: list[Item] = []

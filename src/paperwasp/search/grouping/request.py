@@ -115,7 +115,7 @@ class GroupingRequest(Struct, frozen=True):
     """The offset of time functions to UTC."""
 
 
-class Layout(Struct, frozen=True):
+class ResultLayout(Struct, frozen=True):
     """How the results of the requests of one statement are put together: by tags."""
 
     number: int

@@ -23,7 +23,15 @@ from paperwasp.search.grouping.language.operation import (
     is_aggregator,
     level_name,
 )
-from paperwasp.search.grouping.request import Aggregation, Expression, Filter, GroupingRequest, Layout, Level, OrderKey
+from paperwasp.search.grouping.request import (
+    Aggregation,
+    Expression,
+    Filter,
+    GroupingRequest,
+    Level,
+    OrderKey,
+    ResultLayout,
+)
 
 _LOOKAHEAD: Final = 1
 """One group or hit more than a page shows says whether there is another page."""
@@ -115,7 +123,7 @@ def layout_of(
     first_request: int = 0,
     positions: Iterable[PagePosition] = (),
     defaults: Defaults = DEFAULTS,
-) -> Layout:
+) -> ResultLayout:
     """The requests of a statement, and how their results are put together.
 
     `number`: of the statement in its query; `first_request`: of its first request; `positions`: of all continuations.
@@ -135,7 +143,7 @@ class _Builder:
         self._siblings: dict[int, set[str]] = {}
         self._maxes: dict[int, int] = {}
 
-    def layout(self, number: int, first_request: int) -> Layout:
+    def layout(self, number: int, first_request: int) -> ResultLayout:
         drafts: list[_Draft] = []
         stack = [(_Draft(self._next_tag()), _State(), self._root)]
         while stack:
@@ -148,7 +156,7 @@ class _Builder:
         drafts = [draft for draft in drafts if draft.prune()]
         requests = tuple(draft.request(first_request + place) for place, draft in enumerate(drafts))
         self._check_size(requests)
-        return Layout(number, requests, self._labels, self._maxes, self._pages)
+        return ResultLayout(number, requests, self._labels, self._maxes, self._pages)
 
     def _next_tag(self) -> int:
         self._tag += 1

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from paperwasp.document.numbers import double_text
 from paperwasp.search.grouping.aggregator import State
 from paperwasp.search.grouping.partial import Groups, PartialResult
-from paperwasp.search.grouping.request import Aggregation, GroupingRequest, Layout
+from paperwasp.search.grouping.request import Aggregation, GroupingRequest, ResultLayout
 from paperwasp.search.grouping.values import Kind, Values
 
 # The ids of groups, as texts.
@@ -203,7 +203,7 @@ class ResultNode(Struct, eq=False):
         return found
 
 
-def joined(layout: Layout, found: Mapping[int, PartialResult]) -> ResultNode | None:
+def joined(layout: ResultLayout, found: Mapping[int, PartialResult]) -> ResultNode | None:
     """The tree of a statement; `found` has the results by the numbers of requests. None: there are none."""
     roots: dict[int, ResultNode] = {}
     for request in layout.requests:

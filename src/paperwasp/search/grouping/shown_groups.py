@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from paperwasp.search.grouping.continuation import UNSTABLE, PagePosition, Path, encode
 from paperwasp.search.grouping.facets import is_facet
 from paperwasp.search.grouping.partial import Groups, PartialResult
-from paperwasp.search.grouping.request import Aggregation, Layout, Level
+from paperwasp.search.grouping.request import Aggregation, Level, ResultLayout
 from paperwasp.search.grouping.result_tree import GroupIds, ResultNode, Rows, ids_of, joined
 from paperwasp.search.grouping.values import Kind, Values
 
@@ -79,7 +79,7 @@ class ShownRoot(Struct, frozen=True, eq=False):
     """One group. Its id is not shown."""
 
 
-def shown(layout: Layout, found: Mapping[int, PartialResult]) -> ShownRoot | None:
+def shown(layout: ResultLayout, found: Mapping[int, PartialResult]) -> ShownRoot | None:
     """The page that a statement shows of results, which are given by the numbers of their requests; None: there are
     none."""
     root = joined(layout, found)
@@ -142,7 +142,7 @@ class _Window(NamedTuple):
 class _Pager:
     """Chooses pages, and notes where they are."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: ResultLayout) -> None:
         self._layout = layout
         self._is_uneven = len({request.top_n for request in layout.requests}) > 1
         self._turned: list[tuple[tuple[float, ...], PagePosition]] = []
@@ -291,7 +291,7 @@ def _second(values: Sequence[Any]) -> Any:
 _ROOT_IDS: Final = GroupIds(Kind.NULL, (None,))
 
 
-def shown_facets(layout: Layout, found: Mapping[int, PartialResult]) -> ShownRoot | None:
+def shown_facets(layout: ResultLayout, found: Mapping[int, PartialResult]) -> ShownRoot | None:
     """The page that a statement shows of results by the numbers of their requests; None: they are no facets, or a later
     page is wanted."""
     if layout.pages.by_path or not found:
@@ -315,7 +315,7 @@ def shown_facets(layout: Layout, found: Mapping[int, PartialResult]) -> ShownRoo
     return ShownRoot(layout.number, encode(()), root)
 
 
-def _list(layout: Layout, level: Level, groups: Groups, step: int) -> GroupLists:
+def _list(layout: ResultLayout, level: Level, groups: Groups, step: int) -> GroupLists:
     """The list of one level. `step`: how many lists with groups stand before it in the root."""
     count, most = len(groups.parents), layout.maxes.get(level.tag, 0)
     size = min(count, most) if most else count
@@ -330,13 +330,13 @@ def _list(layout: Layout, level: Level, groups: Groups, step: int) -> GroupLists
     return GroupLists(layout.labels.get(level.tag, ""), (0, size), (count > 0,), turns, shown)
 
 
-def turn_of(layout: Layout, level: Level, step: int) -> Turn:
+def turn_of(layout: ResultLayout, level: Level, step: int) -> Turn:
     """The continuation of a list of which the first page is shown."""
     position = PagePosition((layout.number, 0, step), level.tag, layout.maxes[level.tag], UNSTABLE)
     return Turn(encode((position,)), None)
 
 
-def _outputs(layout: Layout, level: Level, groups: Groups, size: int) -> list[tuple[str, Sequence[Any]]]:
+def _outputs(layout: ResultLayout, level: Level, groups: Groups, size: int) -> list[tuple[str, Sequence[Any]]]:
     """(label, value of each group) of the aggregations that are shown, each once."""
     columns: dict[int, Sequence[Any]] = {}
     for aggregation, state in zip(level.aggregations, groups.states, strict=False):

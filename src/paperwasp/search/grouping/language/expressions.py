@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from paperwasp.errors import LanguageError
 from paperwasp.search.grouping.language import operation
 from paperwasp.search.grouping.language.operation import bucket_text, expression_text
-from paperwasp.search.grouping.language.reader import Reader, unquoted
+from paperwasp.search.grouping.language.reader import TokenReader, unquoted
 from paperwasp.search.grouping.request import Bucket, Constant, Expression, Infinite, Limit
 
 # The buckets of `predefined`: each from its low limit, with it, to its high one, without it.
@@ -126,7 +126,7 @@ class Aliases:
 class ExpressionParser:
     """Reads expressions of one operation. Errors: LanguageError, in Vespa's words where it has some."""
 
-    def __init__(self, reader: Reader, aliases: Aliases) -> None:
+    def __init__(self, reader: TokenReader, aliases: Aliases) -> None:
         self._reader = reader
         self._aliases = aliases
 

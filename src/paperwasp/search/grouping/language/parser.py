@@ -11,7 +11,7 @@ from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.search.grouping.language.expressions import Aliases, ExpressionParser
 from paperwasp.search.grouping.language.operation import UNLIMITED, Operation, is_aggregator
-from paperwasp.search.grouping.language.reader import Parameters, Reader
+from paperwasp.search.grouping.language.reader import Parameters, TokenReader
 from paperwasp.search.grouping.request import Filter
 from paperwasp.search.query_language import string_values
 
@@ -26,7 +26,7 @@ _UNFIT = {"predefined": "a predefined function", "fixedwidth": "a fixed width fu
 class PredicateParser:
     """Reads predicates of one operation. Errors: LanguageError."""
 
-    def __init__(self, reader: Reader, expressions: ExpressionParser) -> None:
+    def __init__(self, reader: TokenReader, expressions: ExpressionParser) -> None:
         self._reader = reader
         self._expressions = expressions
 
@@ -119,7 +119,7 @@ def parse_grouping(text: str, parameters: Parameters | None = None) -> list[Oper
     """
     if not text.strip():
         return []
-    reader = Reader(text, parameters)
+    reader = TokenReader(text, parameters)
     try:
         reader.skip_space()
         found = [_root(reader)]
@@ -133,7 +133,7 @@ def parse_grouping(text: str, parameters: Parameters | None = None) -> list[Oper
     return found
 
 
-def _root(reader: Reader) -> Operation:
+def _root(reader: TokenReader) -> Operation:
     """One statement; `where(…)` behind it is of an operation around it."""
     found = _OperationParser(reader, None, 1).read()
     if not reader.at_word("where"):
@@ -145,7 +145,7 @@ def _root(reader: Reader) -> Operation:
     return outer
 
 
-def _where(reader: Reader) -> str:
+def _where(reader: TokenReader) -> str:
     sign = "$" if reader.at_symbol("$") else ""
     if sign:
         reader.next()
@@ -155,7 +155,7 @@ def _where(reader: Reader) -> str:
 class _OperationParser:
     """Reads one operation, and those in it."""
 
-    def __init__(self, reader: Reader, outer: Aliases | None, depth: int) -> None:
+    def __init__(self, reader: TokenReader, outer: Aliases | None, depth: int) -> None:
         if depth > limits.grouping.OPERATION_DEPTH:
             raise LanguageError(f"Operations are nested deeper than {limits.grouping.OPERATION_DEPTH} levels")
         self._reader = reader

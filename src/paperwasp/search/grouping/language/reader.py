@@ -144,7 +144,7 @@ _DECIMAL: Final = compile_later(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[
 _CLOCK: Final = 256
 
 
-class Reader:
+class TokenReader:
     """Reads tokens. Errors: LanguageError, in Vespa's words; OutOfTime."""
 
     def __init__(self, text: str, parameters: Parameters | None = None) -> None:
