@@ -94,7 +94,7 @@ class Finding(Struct, frozen=True):
 
 
 class LanguageError(InvalidInput):
-    """A text in one of the seven languages does not parse, or names what does not exist."""
+    """A text in a language of the service, or a file of a package, does not parse or names what does not exist."""
 
     deploy_code = "INVALID_APPLICATION_PACKAGE"
     search_code = 4

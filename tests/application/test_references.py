@@ -11,7 +11,7 @@ from paperwasp.application.build import SchemaCheck, build_model
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.errors import InvalidPackage
-from paperwasp.server.roles.schema_check import check_schema
+from paperwasp.server.schema_check import check_schema
 from tests.components.embedders.tiny_models import tiny_bert
 
 CONSTANT = b'{"cells": [{"address": {"x": "0"}, "value": 1.0}, {"address": {"x": "1"}, "value": 2.0}]}'

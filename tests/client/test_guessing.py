@@ -16,7 +16,7 @@ from paperwasp.client.new_package import NewPackage
 from paperwasp.client.sources.read import ReadOptions
 from paperwasp.client.sources.rows import RowOptions
 from paperwasp.errors import InvalidInput
-from paperwasp.server.roles.schema_check import check_schema
+from paperwasp.server.schema_check import check_schema
 
 READING = ReadOptions(rows=RowOptions(document_type="t"))
 

@@ -11,7 +11,7 @@ from cbor2 import loads
 from paperwasp import limits
 from paperwasp.base.env import Environment
 from paperwasp.search.query import Query
-from paperwasp.search.resources import QueryClock
+from paperwasp.search.query_resources import QueryClock
 from tests import web
 from tests.conformance.conftest import Served
 

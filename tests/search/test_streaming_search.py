@@ -221,7 +221,7 @@ def test_pages_follow_each_other_over_batches(profile: str, types: tuple[str, ..
 def test_out_of_time() -> None:
     documents = [mail(n, subject="word", size=n) for n in range(100)]
     with node_with(*documents) as node, patch.object(limits, "STREAMED_BETWEEN_CLOCKS", 10), patch(
-        "paperwasp.search.resources.QueryClock.is_over", lambda clock: True
+        "paperwasp.search.query_resources.QueryClock.is_over", lambda clock: True
     ):  # fmt: skip
         answer = ask(node, WordItem("subject", "word"), "default", hits=400)
         assert answer.degraded == {"timeout"} and 0 < answer.coverage < 1

@@ -70,7 +70,7 @@ def check(
             raise typer.Exit(1)
         return
     from paperwasp.client.check import check_application
-    from paperwasp.server.roles.schema_check import check_schema
+    from paperwasp.server.schema_check import check_schema
 
     if not check_application(application, check_schema, against, allow_python=allow_python_components):
         raise typer.Exit(1)

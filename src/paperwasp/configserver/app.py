@@ -13,13 +13,13 @@ from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.records import replace
 from paperwasp.configserver.application_api import ApplicationApi, ConvergenceApi, TenantApi
 from paperwasp.configserver.backup_api import BackupApi, OpenFiles
+from paperwasp.configserver.config_server import ConfigServer
 from paperwasp.configserver.content_api import ContentApi
 from paperwasp.configserver.deploy_api import DeployApi
 from paperwasp.configserver.logs import ServiceLog
 from paperwasp.configserver.parameters import flag
 from paperwasp.configserver.reindexing_api import ReindexingApi
-from paperwasp.configserver.server import ConfigServer
-from paperwasp.configserver.services import Restart
+from paperwasp.configserver.service_addresses import Restart
 from paperwasp.configserver.state_api import StateApi
 from paperwasp.configserver.workers import Workers
 from paperwasp.errors import Forbidden, PaperwaspError, Unauthenticated, failure

@@ -11,6 +11,7 @@ from typing import Any, Final
 from paperwasp import limits
 from paperwasp.base.env import Environment
 from paperwasp.base.version import VESPA_VERSION
+from paperwasp.configserver.config_server import ConfigServer
 from paperwasp.configserver.convergence import Convergence
 from paperwasp.configserver.deadline import Deadline
 from paperwasp.configserver.deployments import ACTIVATE_SECONDS
@@ -27,8 +28,7 @@ from paperwasp.configserver.parameters import (
 )
 from paperwasp.configserver.repository import ApplicationId, SessionRepository
 from paperwasp.configserver.running import Activation, RunningApplications
-from paperwasp.configserver.server import ConfigServer
-from paperwasp.configserver.services import LOCAL, Restart, ServiceAddress
+from paperwasp.configserver.service_addresses import LOCAL, Restart, ServiceAddress
 from paperwasp.configserver.workers import Workers
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import TEXT, Request, Response, json_response

@@ -30,7 +30,7 @@ from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.configserver.deadline import Deadline
 from paperwasp.configserver.repository import Active, ApplicationId, Session
-from paperwasp.configserver.services import ServiceAddress
+from paperwasp.configserver.service_addresses import ServiceAddress
 from paperwasp.coordination.config_store import ConfigStore
 from paperwasp.coordination.messages.failures import Refused, error_of
 from paperwasp.errors import DeployTimeout, LockFailure

@@ -1,6 +1,7 @@
 """Preparing a session: its package is read, built into a model, and compared with what is active.
 
-Called with the application's lock held. Nothing here changes what runs.
+Called with the application's lock held. Nothing here changes what runs. A package is prepared, then activated, then
+often deployed again unchanged: `Packages` and `Models` keep the latest ones, a few of each.
 """
 
 from __future__ import annotations
@@ -29,12 +30,6 @@ from paperwasp.configserver.repository import ApplicationId, Event, Session, Ses
 from paperwasp.configserver.running import RunningApplications
 from paperwasp.errors import Finding, InvalidInput, InvalidPackage
 
-# Packages that were unpacked and models that were built a moment ago: the next step needs them again.
-#
-# A package is prepared, then activated, then often deployed again unchanged. Both caches are small and forget the
-# eldest.
-
-
 BuildModel = Callable[[ApplicationPackage, ApplicationId], ApplicationModel]
 """Makes a package the model of an application. Errors: InvalidPackage with everything that is wrong."""
 
@@ -50,7 +45,7 @@ def read_alone(content: bytes, scratch: Path | None) -> ApplicationPackage:
 
 
 class Packages:
-    """Unpacks a blob of the config store once for the requests that follow each other."""
+    """Packages of sessions, unpacked; those of the last requests are kept for the next ones."""
 
     def __init__(self, sessions: SessionRepository, scratch: Path | None = None) -> None:
         """`scratch`: the folder on whose disk large files are kept; None: they are kept in memory."""

@@ -1,4 +1,5 @@
-"""The write half of a content node: it makes operations durable, applies them in order, and shows readers a view.
+"""The write half of a content node; the read half, which answers queries of its views, is `search`. It makes operations
+durable, applies them in order, and shows readers a view.
 
 Modules of this folder, and wings (folders) whose imports go downwards here, in the end to the modules at the bottom:
 
@@ -16,5 +17,5 @@ A put comes this way:
 
     log.operation_queue → writer → log.producer → consumer → state.apply → views.publishing → its reply
 
-After a start `state.replay` applies what the log has behind the last checkpoint. Queries of the views are in `search`.
+After a start `state.replay` applies what the log has behind the last checkpoint.
 """

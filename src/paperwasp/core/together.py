@@ -10,7 +10,7 @@ _Part = TypeVar("_Part")
 _Found = TypeVar("_Found")
 
 Together = Callable[[int, Callable[[bool], None]], None]
-"""Runs work on some threads, and returns when it is done: `search.resources.Helpers.work`."""
+"""Runs work on some threads, and returns when it is done: `search.query_resources.Helpers.work`."""
 
 
 def of_parts(parts: Sequence[_Part], work: Callable[[_Part], _Found], threads: int, together: Together) -> list[_Found]:

@@ -28,8 +28,8 @@ from paperwasp.search.operators.operator import ViewCache, no_clock
 from paperwasp.search.phases.match_phase import diversifier_of, limiter_of
 from paperwasp.search.phases.order import RELEVANCE, SortLevel, levels_of, sort_feature
 from paperwasp.search.query import Query
+from paperwasp.search.query_resources import QueryClock
 from paperwasp.search.ready_profile import ReadyProfile
-from paperwasp.search.resources import QueryClock
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.streaming_search import STREAMING_MODE
 

@@ -13,8 +13,8 @@ from paperwasp.search.observe import NO_OBSERVER, Observer
 from paperwasp.search.phases.match_phase import Diversifier, Limiter
 from paperwasp.search.phases.order import SortLevel
 from paperwasp.search.query import Query
+from paperwasp.search.query_resources import Helpers
 from paperwasp.search.ready_profile import RankCost, ReadyProfile
-from paperwasp.search.resources import Helpers
 
 _NO_HELPERS: Final = Helpers()
 

@@ -35,7 +35,7 @@ from paperwasp.search.phases.order import SortLevel, located, streamed_lid, with
 from paperwasp.search.phases.rank import match, page_of_all, rank, rank_all
 from paperwasp.search.phases.ranked_hits import NO_LIDS, NO_SCORES, TIMEOUT, Matches, RankedHits
 from paperwasp.search.query import Hit, Query, SearchResponse
-from paperwasp.search.resources import QueryClock
+from paperwasp.search.query_resources import QueryClock
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.show.hits import Page, SortKeys, hits_of, rendered_hits
 from paperwasp.search.streaming_search import batches_of

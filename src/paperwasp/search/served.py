@@ -15,8 +15,8 @@ from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.schema.model import Schema
 from paperwasp.search.features.compile import served_profile
 from paperwasp.search.features.kept_profiles import KeptProfiles, compiled_bytes
+from paperwasp.search.query_resources import Helpers
 from paperwasp.search.ready_profile import ReadyProfile
-from paperwasp.search.resources import Helpers
 from paperwasp.search.show.hits import PageSteps
 from paperwasp.search.show.summary import SummaryForms
 from paperwasp.search.streaming_search import STREAMING_MODE, StreamedType

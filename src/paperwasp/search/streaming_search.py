@@ -31,7 +31,7 @@ from paperwasp.ranking import CompiledProfile
 from paperwasp.schema.model import Field, Schema
 from paperwasp.schema.streaming import is_streamed_part
 from paperwasp.search.query import Streaming
-from paperwasp.search.resources import QueryClock
+from paperwasp.search.query_resources import QueryClock
 from paperwasp.storage.attributes import ColumnView
 from paperwasp.storage.attributes.array import ArrayView, PartView
 from paperwasp.storage.documents.document_store import DocumentStore, StoredDocument

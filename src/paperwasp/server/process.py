@@ -273,7 +273,7 @@ def _shown(host: str | None) -> str:
 def _model_of(package: ApplicationPackage, application: ApplicationId, *, settings: Settings) -> ApplicationModel:
     from paperwasp.application.build import build_model
     from paperwasp.application.preprocess import DeployProperties
-    from paperwasp.server.roles.schema_check import check_schema
+    from paperwasp.server.schema_check import check_schema
 
     properties = DeployProperties(instance=application.instance)
     return build_model(

@@ -21,7 +21,7 @@ from paperwasp.container.search.prepared_cache import CachedQuery
 from paperwasp.core import _core
 from paperwasp.http.messages import Request, Response
 from paperwasp.search.bind import cache_of
-from paperwasp.search.plan.views import KEPT_CHARACTERS, KEY_BYTES
+from paperwasp.search.plan.snapshots import KEPT_CHARACTERS, KEY_BYTES
 from tests.container.search.search_nodes import CLUSTER_OF, put, remove, update
 from tests.container.search.text_peers import Peers, at_once, document, peers, query, statement, text, with_input
 

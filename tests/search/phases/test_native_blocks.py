@@ -19,7 +19,7 @@ from paperwasp.query_languages.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
 from paperwasp.search.features import native_query
 from paperwasp.search.phases import scored_blocks
-from paperwasp.search.resources import Helpers
+from paperwasp.search.query_resources import Helpers
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from tests.chance import SEED

@@ -31,7 +31,7 @@ from paperwasp.search.phases import scored_blocks, scoring
 from paperwasp.search.phases.ranked_hits import NO_SCORES
 from paperwasp.search.phases.scoring import scores_in_time
 from paperwasp.search.query import Query, SearchResponse
-from paperwasp.search.resources import Helpers
+from paperwasp.search.query_resources import Helpers
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from tests.chance import SEED

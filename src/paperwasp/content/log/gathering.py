@@ -1,4 +1,4 @@
-"""The queue of a content node's writer, and how many operations it takes at once.
+"""Gathers the batches of a content node's writer: how many operations it takes from its queue at once.
 
 A batch costs as much as a dozen of its operations. So where operations come in numbers, the writer waits a moment for
 those that the last answers have set free, but for half of them: while it works on these, the event loop reads the

@@ -38,7 +38,7 @@ from paperwasp.search.operators.weak_and import DEFAULT_TARGET_HITS
 from paperwasp.search.operators.word import fields_of
 from paperwasp.search.phases.scored_blocks import threads_of_plan
 from paperwasp.search.query import GlobalPage, Query
-from paperwasp.search.resources import HARD_FACTOR
+from paperwasp.search.query_resources import HARD_FACTOR
 from paperwasp.search.search import BoundSearch
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.show.hits import PageStep, row_step
@@ -195,7 +195,7 @@ def _shown(template: TextTemplate, step: PageStep, columns: Sequence[str]) -> _c
 
 
 # nearestNeighbor in compiled plans: the part of a plan that says what is near, and how a view is searched for it, for
-# `search.plan.views`.
+# `search.plan.snapshots`.
 #
 #     item + rank profile → _core.NearForm, part of the plan      item + view + filter → NearSearch, kept in the view
 #

@@ -5,7 +5,7 @@ filled.
     Plan + Snapshot + values of a request → ReadyRun → (server.roles.plan_runs) → answer
 
 The core runs each in one call. Which templates have a plan, `search.plan.compiler` says. What a word is in a view is
-found by the general planning, and so are the documents that filters leave (`search.plan.views`). A text in which
+found by the general planning, and so are the documents that filters leave (`search.plan.snapshots`). A text in which
 another language is detected has a plan of that language. The general steps are the specification: the answers are the
 same bytes.
 """
@@ -26,7 +26,7 @@ from paperwasp.errors import PaperwaspError
 from paperwasp.search.bind import bind_to_write, cache_of, space_of
 from paperwasp.search.phases.ranked_hits import RankedHits
 from paperwasp.search.plan.compiler import CompiledPlan, compiled_plan
-from paperwasp.search.plan.views import accepted_documents, describe, snapshot_of
+from paperwasp.search.plan.snapshots import accepted_documents, describe, snapshot_of
 from paperwasp.search.query import Hit
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.show.hits import attribute_hits, hits_of

@@ -31,7 +31,7 @@ from paperwasp.coordination.operation_log import OpenLog
 from paperwasp.coordination.worker_pool import WorkerPool
 from paperwasp.document.selection import fields_of, negate, parse_selection
 from paperwasp.errors import InternalError, LogDamage, Overload, PaperwaspError
-from paperwasp.search.resources import Helpers
+from paperwasp.search.query_resources import Helpers
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.text_query import RouteQuery, TextQuery
 from paperwasp.server.roles.content_service import ContentService

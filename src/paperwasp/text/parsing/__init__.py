@@ -1,4 +1,5 @@
-"""The tokenizer and expression toolkit that all seven languages share."""
+"""The tokenizer and expression toolkit of seven languages: schemas, indexing scripts, rank expressions, document
+selections, predicates, semantic rules and YQL."""
 
 from paperwasp.text.parsing.tokens import Lexicon, Token, TokenStream
 

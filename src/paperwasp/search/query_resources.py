@@ -1,4 +1,13 @@
-"""The resources of one query on a content node: time, memory, and threads that help with large work."""
+"""The resources of one query on a content node: time, memory, and threads that help with large work.
+
+With a soft timeout, matching and ranking end when a share of the time is used up, and what was found is the answer; the
+rest is for summaries, and for the way back. Without one there is an answer only if all was searched in time.
+
+Kernels look at the machine's clock themselves, and end in the midst of their work: those that match and rank when
+matching must end, those that write hits when nobody waits for the answer any more.
+
+Vespa: https://docs.vespa.ai/en/performance/graceful-degradation.html
+"""
 
 from __future__ import annotations
 
@@ -13,17 +22,6 @@ from paperwasp.core.budget import budget
 from paperwasp.core.clock import OutOfTime, end_work_at, work_ends_at
 from paperwasp.errors import Timeout
 from paperwasp.search.query import Query
-
-# The time and the memory that one query has on a content node.
-#
-# With a soft timeout, matching and ranking end when a share of it is used up, and what was found is the answer; the
-# rest is for summaries, and for the way back. Without one there is an answer only if all was searched in time.
-#
-# Kernels look at the machine's clock themselves, and end in the midst of their work: those that match and rank when
-# matching must end, those that write hits when nobody waits for the answer any more.
-#
-# Vespa: https://docs.vespa.ai/en/performance/graceful-degradation.html
-
 
 HARD_FACTOR: Final = 0.95
 """The share of the time that is used where there is no soft timeout."""

@@ -1,4 +1,4 @@
-"""The services of an application, as the processes that run them report them (`convergence`)."""
+"""Where the services of an application listen, as the processes that run them report it (`convergence`)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The config server: takes packages, makes them sessions, and says which applications the service runs.
+"""The config server without its HTTP interface (`app`): takes packages, makes them sessions, and says which
+applications the service runs.
 
-Nothing here knows HTTP. It has parts, and a caller is given those that it needs:
+It has parts, and a caller is given those that it needs:
 
     sessions      tenants and sessions, as the config store keeps them        (`repository`)
     packages      the files of a session                                      (`preparation`)

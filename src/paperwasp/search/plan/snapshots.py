@@ -1,4 +1,4 @@
-"""A view for plans: its documents as a snapshot, its words, and filters as bitmaps. `search.plan.runs` asks for them.
+"""The snapshot of a view that plans run on: its documents, its words, and filters as bitmaps. `search.plan.runs` asks.
 
     word that a plan asks for → planned by its operator → its terms in each field, kept in the snapshot
 
