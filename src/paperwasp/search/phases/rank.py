@@ -1,9 +1,9 @@
 """Ranks the documents of one type: the first of them by relevance, or in the order of a sorting.
 
-There are five ways. The best of one phase are those that a nearestNeighbor found, or are found by a kernel, or by
-scoring all matches. With a second phase, or a page behind another, more of the best are found than are shown, so that
-what moves does not go missing; where these are not enough, all are scored for the page. Where the second phase drops
-hits, all are scored. Hits that are sorted are found level by level.
+Hits that are sorted are found level by level. The best of the first phase are those that a nearestNeighbor found, or
+are found by a kernel, or by scoring all matches. With a second phase, or a page behind another, more of the best are
+found than are shown, so that what moves does not go missing; where these are not enough, all are scored for the page.
+Where the second phase drops hits, all are scored.
 
 Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html
 """
