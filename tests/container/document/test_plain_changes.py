@@ -12,13 +12,13 @@ from paperwasp import limits
 from paperwasp.container.document.operation import Call, read_call
 from paperwasp.container.document.plain_changes import PlainCall, PlainChanges
 from paperwasp.container.document.request import read_options, read_path
-from paperwasp.container.document.routes import Routes
+from paperwasp.container.document.routes import DocumentRoutes
 from paperwasp.coordination.messages.documents import ApplyRequest
 from paperwasp.document.plain_fields import operation_of
 from paperwasp.http.messages import Request
 from tests.container.document.clusters import cluster, model
 
-ROUTES = Routes(model(cluster("one", "music", "book"), cluster("two", "book")), "content/{}".format)
+ROUTES = DocumentRoutes(model(cluster("one", "music", "book"), cluster("two", "book")), "content/{}".format)
 MUSIC = orjson.dumps({"fields": {"title": "Kind of Blue", "year": 1959, "vector": [1, 2]}})
 YEAR = orjson.dumps({"fields": {"year": {"assign": 1959}}})
 

@@ -29,7 +29,7 @@ from paperwasp.application.model import ApplicationModel
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.records import replace
 from paperwasp.container.document.answer import IGNORED_FIELDS, JSON, NO_HEADERS
-from paperwasp.container.document.routes import Routes
+from paperwasp.container.document.routes import DocumentRoutes
 from paperwasp.container.document.visit import Visitor, answer_visit
 from paperwasp.container.document.visit_parameters import Parameters, Place, Visit, read_bulk, read_visit
 from paperwasp.container.document.visit_rendering import VisitEnd, end_members
@@ -65,7 +65,7 @@ class BulkContext(Struct, frozen=True):
     """The context in which a request is read: clusters, routes and time."""
 
     clusters: VisitClusters
-    routes: Routes
+    routes: DocumentRoutes
     now_us: int
 
 
@@ -247,7 +247,7 @@ class ManyDocuments:
         messenger: Messenger,
         model: ApplicationModel,
         address_of: Callable[[str], str],
-        routes: Routes,
+        routes: DocumentRoutes,
         embedding: EmbeddingThreads,
         environment: Environment = SYSTEM,
     ) -> None:

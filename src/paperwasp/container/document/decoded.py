@@ -12,7 +12,7 @@ from typing import Any, Final
 from paperwasp import limits
 from paperwasp.container.document.answer import error_of
 from paperwasp.container.document.queue import DocumentQueue
-from paperwasp.container.document.routes import Routes
+from paperwasp.container.document.routes import DocumentRoutes
 from paperwasp.coordination.messages.documents import ApplyRequest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome, Put
@@ -26,7 +26,7 @@ Take = Callable[[DocumentId, Exception | None], None]
 class DecodedPuts:
     """Sends puts to content clusters. Runs on the event loop."""
 
-    def __init__(self, routes: Routes, queue: DocumentQueue) -> None:
+    def __init__(self, routes: DocumentRoutes, queue: DocumentQueue) -> None:
         self._routes: Final = routes
         self._queue: Final = queue
 

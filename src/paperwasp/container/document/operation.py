@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 from paperwasp.container.document.request import Options, read_field_set
-from paperwasp.container.document.routes import DocumentRoute, Routes, Target
+from paperwasp.container.document.routes import DocumentRoute, DocumentRoutes, Target
 from paperwasp.coordination.messages.documents import ApplyRequest, GetRequest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import Body, read_body
@@ -37,12 +37,12 @@ class Call(Struct, frozen=True):
     """Whether fields were left out that the document type does not have."""
 
 
-def read_call(request: Request, document_id: DocumentId, options: Options, routes: Routes) -> Call:
+def read_call(request: Request, document_id: DocumentId, options: Options, routes: DocumentRoutes) -> Call:
     """Errors: InvalidInput, also LanguageError for the condition; TooLarge."""
     return _READERS[request.method](request, document_id, options, routes)
 
 
-def _get(request: Request, document_id: DocumentId, options: Options, routes: Routes) -> Call:
+def _get(request: Request, document_id: DocumentId, options: Options, routes: DocumentRoutes) -> Call:
     if options.dry_run:
         raise InvalidInput(f"May not specify 'dryRun' at '{request.raw_path}'")
     if not routes.has_type(document_id.document_type):  # nobody has such a document
@@ -54,7 +54,7 @@ def _get(request: Request, document_id: DocumentId, options: Options, routes: Ro
     return Call(document_id, route.targets, GetRequest(document_id, fields, options.tensor_form), options)
 
 
-def _put(request: Request, document_id: DocumentId, options: Options, routes: Routes) -> Call:
+def _put(request: Request, document_id: DocumentId, options: Options, routes: DocumentRoutes) -> Call:
     route = route_of_change(document_id.document_type, options, routes)
     if (plain := route.plain.read_put(request.body)) is not None:
         condition = _condition_of(options, routes)
@@ -67,7 +67,7 @@ def _put(request: Request, document_id: DocumentId, options: Options, routes: Ro
     return Call(document_id, route.accepting(put), ApplyRequest(put, len(request.body)), options, ignored)
 
 
-def _update(request: Request, document_id: DocumentId, options: Options, routes: Routes) -> Call:
+def _update(request: Request, document_id: DocumentId, options: Options, routes: DocumentRoutes) -> Call:
     route = route_of_change(document_id.document_type, options, routes)
     if (plain := route.plain.read_update(request.body)) is not None:
         condition = _condition_of(options, routes)
@@ -80,7 +80,7 @@ def _update(request: Request, document_id: DocumentId, options: Options, routes:
     return Call(document_id, route.accepting(update), ApplyRequest(update, len(request.body)), options, ignored)
 
 
-def _remove(_: Request, document_id: DocumentId, options: Options, routes: Routes) -> Call:
+def _remove(_: Request, document_id: DocumentId, options: Options, routes: DocumentRoutes) -> Call:
     cluster = _cluster_of_change(options, routes)
     if options.condition is not None:
         routes.check_condition(options.condition)
@@ -91,16 +91,16 @@ def _remove(_: Request, document_id: DocumentId, options: Options, routes: Route
     return Call(document_id, route.accepting(remove), ApplyRequest(remove), options)
 
 
-_Read = Callable[[Request, DocumentId, Options, Routes], Call]
+_Read = Callable[[Request, DocumentId, Options, DocumentRoutes], Call]
 _READERS: Final[Mapping[str, _Read]] = {"GET": _get, "POST": _put, "PUT": _update, "DELETE": _remove}
 
 
-def route_of_change(document_type: str, options: Options, routes: Routes) -> DocumentRoute:
+def route_of_change(document_type: str, options: Options, routes: DocumentRoutes) -> DocumentRoute:
     """The route of a change of a document. Errors: InvalidInput."""
     return routes.route(document_type, _cluster_of_change(options, routes))
 
 
-def _cluster_of_change(options: Options, routes: Routes) -> str | None:
+def _cluster_of_change(options: Options, routes: DocumentRoutes) -> str | None:
     """The cluster that is named for a change; None: all with the document type."""
     cluster = options.cluster
     if options.route is not None:
@@ -111,7 +111,7 @@ def _cluster_of_change(options: Options, routes: Routes) -> str | None:
     return cluster
 
 
-def _condition_of(options: Options, routes: Routes) -> str | None:
+def _condition_of(options: Options, routes: DocumentRoutes) -> str | None:
     """The condition of a request whose body has none. Errors: InvalidInput, LanguageError."""
     condition = options.condition or None  # an empty one is none
     if condition is not None:
@@ -119,7 +119,7 @@ def _condition_of(options: Options, routes: Routes) -> str | None:
     return condition
 
 
-def _read_body(request: Request, options: Options, routes: Routes) -> tuple[Body, str | None, bool]:
+def _read_body(request: Request, options: Options, routes: DocumentRoutes) -> tuple[Body, str | None, bool]:
     """The body with the condition and `create` of the request: those of the query string win over those in the body."""
     body = read_body(request.body)
     condition = options.condition or body.condition or None  # an empty one is none

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from paperwasp import limits
 from paperwasp.container.document.operation import Call, route_of_change
 from paperwasp.container.document.request import DOCID, Options, plain_names, read_options
-from paperwasp.container.document.routes import DocumentRoute, Routes
+from paperwasp.container.document.routes import DocumentRoute, DocumentRoutes
 from paperwasp.coordination.messages.documents import ApplyRequest
 from paperwasp.core._core import PlainChange
 from paperwasp.document.ids import DocumentId
@@ -45,7 +45,7 @@ class ChangesTogether(NamedTuple):
 class PlainChanges:
     """Reads the plain changes of an application. One event loop."""
 
-    def __init__(self, routes: Routes) -> None:
+    def __init__(self, routes: DocumentRoutes) -> None:
         self._routes = routes
         self._known: Final[dict[tuple[str, str, str], _Alike | None]] = {}
         """By method, start of the path and query string; None: those go the general way."""

@@ -144,7 +144,7 @@ def names_of(targets: Iterable[Target]) -> str:
     return ", ".join(f"'{target.cluster}'" for target in targets)
 
 
-class Routes:
+class DocumentRoutes:
     """The routes of an application through one of its containers. Immutable."""
 
     def __init__(

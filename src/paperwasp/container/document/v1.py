@@ -38,7 +38,7 @@ from paperwasp.container.document.operation import METHODS, Call, read_call
 from paperwasp.container.document.plain_changes import ChangesTogether, PlainCall, PlainChanges
 from paperwasp.container.document.queue import DocumentQueue
 from paperwasp.container.document.request import ROOT, read_options, read_path
-from paperwasp.container.document.routes import Routes, Target
+from paperwasp.container.document.routes import DocumentRoutes, Target
 from paperwasp.container.document.sequencer import Sequenced, Sequencer
 from paperwasp.container.paths import no_application
 from paperwasp.container.threads import EmbeddingThreads, is_large, read_in_turn
@@ -75,7 +75,7 @@ class DocumentApi:
         self._one_large = asyncio.Lock()
         self._sequencer = Sequencer()
         self.embedding: Final = EmbeddingThreads("document-embedding", limits.embedding.DOCUMENT_THREADS)
-        self._routes: Routes | None = None
+        self._routes: DocumentRoutes | None = None
         self._plain_changes: PlainChanges | None = None
         self._many: ManyDocuments | None = None
         self.decoded_puts: DecodedPuts | None = None
@@ -86,7 +86,7 @@ class DocumentApi:
         if model is None:
             self._routes = self._plain_changes = self._many = self.decoded_puts = None
             return
-        routes = Routes(model, self._address_of, container)
+        routes = DocumentRoutes(model, self._address_of, container)
         self._many = ManyDocuments(self._messenger, model, self._address_of, routes, self.embedding, self._environment)
         self.decoded_puts = DecodedPuts(routes, self.queue)
         self._plain_changes = PlainChanges(routes)
@@ -235,7 +235,7 @@ async def _answer_many(request: Request, many: ManyDocuments) -> Answer:
         return error_response(request, error)
 
 
-def _slow_id(request: Request, routes: Routes) -> str:
+def _slow_id(request: Request, routes: DocumentRoutes) -> str:
     """The id of the document that the request changes, if indexing may take long for its type; else empty."""
     try:
         found = read_path(request.raw_path) if request.method in _CHANGES else None
