@@ -16,6 +16,7 @@ from paperwasp import limits
 from paperwasp.container.search import parameters as table
 from paperwasp.container.search import setters, values
 from paperwasp.container.search.settings import SearchParameters
+from paperwasp.container.timeouts import timeout_ms
 from paperwasp.document.tensor.json_output import FORMS
 from tools.openapi.parts import (
     BOOLEAN,
@@ -70,7 +71,7 @@ TYPES: Final[Mapping[Callable[..., Any], Json]] = {
     values.search_path: STRING,
     values.share: _FRACTION,
     values.tensor_form: enum(*FORMS),
-    values.timeout_ms: DURATION,
+    timeout_ms: DURATION,
 }
 """What a value is converted by → its schema."""
 _BOUNDS: Final[Mapping[str, int]] = {"hits": limits.MAX_HITS, "offset": limits.MAX_OFFSET}

@@ -6,6 +6,7 @@ interfaces         makes the interfaces of an application: those below
 search/            `/search/`: queries
 document/          `/document/v1/`: documents
 model_evaluation   `/model-evaluation/v1/`: models
+timeouts           reads the timeouts of requests, of queries as of documents
 state, metrics     `/state/v1/` and what is like it: health and figures, without an application as well
 
 It keeps no documents: it reaches them by the messenger (`coordination.messenger`).

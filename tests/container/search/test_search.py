@@ -19,7 +19,7 @@ from paperwasp.base.records import replace
 from paperwasp.container.search.handler import SearchConfig, SearchHandler
 from paperwasp.container.search.parameters import PARAMETERS
 from paperwasp.container.search.rendering import SearchResult, render_json
-from paperwasp.container.search.values import timeout_ms
+from paperwasp.container.timeouts import timeout_ms
 from paperwasp.http.messages import Request, Response
 from paperwasp.search.query import Query, SearchResponse
 from tests.container.search.search_scripts import SCRIPTS, FakeClusters, config, content_of, hit, profiles_of, run

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from paperwasp import limits
-from paperwasp.container.search.values import timeout_ms
+from paperwasp.container.timeouts import timeout_ms
 from paperwasp.document.converters import check_text
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.tensor.json_output import FORMS

@@ -20,7 +20,7 @@ from paperwasp.base.records import replace
 from paperwasp.container.document.continuations import Continuation, fingerprint
 from paperwasp.container.document.request import ROOT, read_field_set, read_trace_level
 from paperwasp.container.document.visited_clusters import VisitCluster, VisitClusters
-from paperwasp.container.search.values import timeout_ms
+from paperwasp.container.timeouts import timeout_ms
 from paperwasp.coordination.messages.documents import VisitRequest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.selection import Purpose, check_selection, parse_selection

@@ -31,6 +31,7 @@ from paperwasp.container.search.setters import (
 )
 from paperwasp.container.search.settings import RequestValues, SearchParameters
 from paperwasp.container.search.values import check_format
+from paperwasp.container.timeouts import timeout_ms
 from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError
 from paperwasp.query_languages.yql import query_type
 from paperwasp.ranking.query_expressions import PARAMETERS as EXPRESSION_PARAMETERS
@@ -206,7 +207,7 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter, str], ...]] = (
     (("hits", "count"), number("hits", values.window("hits")), VALUE),
     (("offset", "start"), number("offset", values.window("offset")), VALUE),
     (("searchAfter",), to("search_after", str), VALUE),
-    (("timeout",), to("timeout_ms", values.timeout_ms), VALUE),
+    (("timeout",), to("timeout_ms", timeout_ms), VALUE),
     (("queryProfile",), _TEXT, SHAPE),
     (("searchChain",), to("search_chain", str), SHAPE),
     (("maxHits",), number("max_hits", values.count), SHAPE),

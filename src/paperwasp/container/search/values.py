@@ -14,9 +14,9 @@ import orjson
 
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
+from paperwasp.container.timeouts import duration_ms
 from paperwasp.document.tensor.json_output import FORMS
 
-MAX_TIMEOUT_MS: Final = 1e9
 LIST_FEATURES_TIMEOUT_MS: Final = 360_000
 """The timeout of a query that lists all rank features, whatever timeout it has, as in Vespa."""
 XML_FORMATS: Final = ("xml", "page")
@@ -52,8 +52,6 @@ class SentArray(str):
 
 
 _MOST_BUDGET_MS: Final = 2**32 - 1
-_UNITS_MS: Final = {"": 1000.0, "ks": 1e6, "s": 1000.0, "ms": 1.0, "µs": 0.001, "μs": 0.001}
-_NUMBER: Final = compile_later(r"[0-9.]*")
 _FRESHNESS: Final = compile_later(r"(now)?\s*(?:(-)?\s*(\d{1,15}))?", re.ASCII | re.IGNORECASE)
 _CALLBACK: Final = compile_later(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*", re.ASCII)
 _CALLBACK_CHARACTERS: Final = 200
@@ -71,31 +69,14 @@ class Now(NamedTuple):
 PRESENT: Final = Now()
 
 
-def timeout_ms(text: str) -> float:
-    """A number with an optional unit: ks, s (when there is none, or an unknown one), ms, µs.
-
-    Vespa: ParameterParser.java
-    """
-    value = _duration_ms(text)
-    if value > MAX_TIMEOUT_MS:
-        raise ValueError(f"must be from 0 to {MAX_TIMEOUT_MS:.0f} ms")
-    return value
-
-
 def items(text: str) -> int:
     """How many items a query may have."""
     return min(count(text), limits.QUERY_ITEMS)
 
 
 def budget_ms(text: str) -> int:
-    """The same in whole milliseconds; of a longer time the most that there is. Vespa: Matching.java"""
-    return int(min(_duration_ms(text), _MOST_BUDGET_MS))
-
-
-def _duration_ms(text: str) -> float:
-    text = text.strip()
-    end = len(_NUMBER.match(text)[0])  # type: ignore[index]
-    return number(text[:end]) * _UNITS_MS.get(text[end:].strip(), 1000.0)
+    """A duration in whole milliseconds; of a longer time the most that there is. Vespa: Matching.java"""
+    return int(min(duration_ms(text), _MOST_BUDGET_MS))
 
 
 def number(text: str) -> float:
