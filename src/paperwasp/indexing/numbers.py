@@ -34,6 +34,7 @@ from paperwasp.document.types import (
     TensorFieldType,
     tensor_field,
 )
+from paperwasp.document.z_curve import z_curve
 from paperwasp.indexing.scope import (
     NEEDED,
     Compiled,
@@ -49,7 +50,6 @@ from paperwasp.indexing.scope import (
 )
 from paperwasp.indexing.sources import wrap
 from paperwasp.schema.indexing_tree import Expression
-from paperwasp.storage.attributes.position import z_curve
 
 Number = int | float
 _EXACT: Final = Context(prec=2000)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.core import _core
+from paperwasp.document.z_curve import z_curve
 from paperwasp.storage.attributes.distances import ANYWHERE
-from paperwasp.storage.attributes.position import z_curve
 from paperwasp.storage.attributes.vector_graph import METRICS
 from tests.oracles import attribute, distances, places, products
 

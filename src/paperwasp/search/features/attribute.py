@@ -26,13 +26,13 @@ from paperwasp.document.types import (
     TensorFieldType,
     WeightedSetType,
 )
+from paperwasp.document.z_curve import z_curve
 from paperwasp.ranking.text_hash import text_hash
 from paperwasp.schema.model import Field
 from paperwasp.schema.pending import Z_CURVE_SUFFIX, is_z_curve
 from paperwasp.search.features.block import Block
 from paperwasp.search.features.family import Compute, Floats, RankSetup, constant, number_in, register
 from paperwasp.storage.attributes.elements import kept_tensors, positions_in, stored_tensors, tensors_in, text_numbers
-from paperwasp.storage.attributes.position import z_curve
 
 # attribute(position_zcurve): a position, or the positions of an array, as numbers that interleave their bits.
 #

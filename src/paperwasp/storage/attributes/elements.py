@@ -17,13 +17,14 @@ from paperwasp.document.operations import Value
 from paperwasp.document.tensor.batch import KeptTensors, StoredTensors, TensorBatch
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import DTYPES
+from paperwasp.document.z_curve import positions_of
 from paperwasp.storage.attributes.array import ArrayView
 from paperwasp.storage.attributes.column import ColumnView, Lids
 from paperwasp.storage.attributes.dictionary import StringDictionary
 from paperwasp.storage.attributes.distances import numbers_of
 from paperwasp.storage.attributes.imported import ImportedView
 from paperwasp.storage.attributes.numeric import NumericView
-from paperwasp.storage.attributes.position import PositionView, positions_of
+from paperwasp.storage.attributes.position import PositionView
 from paperwasp.storage.attributes.rows import places_of, split
 from paperwasp.storage.attributes.string import StringView
 from paperwasp.storage.attributes.tensor import NO_LABEL, TensorView, cells_at

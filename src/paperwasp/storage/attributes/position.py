@@ -1,8 +1,6 @@
-"""Positions by lid, single and in arrays, each as a place on a z-curve: a 64-bit number whose even bits are those of x
-(millionths of a degree east), and whose odd bits are those of y (north). So what is near is often near in number.
+"""Positions by lid, single and in arrays, each as its number on a z-curve (`document.z_curve`).
 
-Vespa: https://docs.vespa.ai/en/querying/geo-search.html
-One has the number that stands for "unset": y = -2^31 with x = 0, which is no place on Earth.
+One position has the number that stands for "unset": y = -2^31 with x = 0, which is no place on Earth.
 """
 
 from __future__ import annotations
@@ -16,43 +14,13 @@ from numpy.typing import NDArray
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.operations import Value
 from paperwasp.document.types import LONG
+from paperwasp.document.z_curve import positions_of, z_curve
 from paperwasp.storage.attributes.array import ArrayColumn, ArrayView
 from paperwasp.storage.attributes.column import Arrays, Column, ColumnView, Frozen, Lids, OpaqueView
 from paperwasp.storage.attributes.numeric import NumericColumn
 
-_SPREAD = ((16, 0x0000FFFF0000FFFF), (8, 0x00FF00FF00FF00FF), (4, 0x0F0F0F0F0F0F0F0F), (2, 0x3333333333333333),
-           (1, 0x5555555555555555))  # fmt: skip
-"""Steps that move the bits of a half-word apart: shift, and the bits that count afterwards."""
 UNSET_POSITION: Final = GeoPosition(0, -(2**31))
 """The position whose number stands for none."""
-
-
-def z_curve(positions: NDArray[np.int32]) -> NDArray[np.int64]:
-    """The numbers of positions: shape (positions, 2), x and y."""
-    x, y = (_spread(positions[:, axis]) for axis in (0, 1))
-    return (x | y << np.uint64(1)).view(np.int64)
-
-
-def positions_of(numbers: NDArray[np.int64]) -> NDArray[np.int32]:
-    """The positions of numbers: shape (numbers, 2), x and y."""
-    bits = numbers.view(np.uint64)
-    return np.stack((_gather_bits(bits), _gather_bits(bits >> np.uint64(1))), axis=1)
-
-
-def _spread(numbers: NDArray[np.int32]) -> NDArray[np.uint64]:
-    bits = np.ascontiguousarray(numbers).view(np.uint32).astype(np.uint64)
-    for shift, mask in _SPREAD:
-        bits = (bits | bits << np.uint64(shift)) & np.uint64(mask)
-    return bits
-
-
-def _gather_bits(bits: NDArray[np.uint64]) -> NDArray[np.int32]:
-    bits = bits & np.uint64(_SPREAD[-1][1])
-    shifts = [shift for shift, _ in _SPREAD]
-    masks = [mask for _, mask in _SPREAD]
-    for shift, mask in zip(reversed(shifts), [*reversed(masks[:-1]), 0xFFFFFFFF], strict=True):
-        bits = (bits | bits >> np.uint64(shift)) & np.uint64(mask)
-    return bits.astype(np.uint32).view(np.int32)
 
 
 class PositionView(OpaqueView):

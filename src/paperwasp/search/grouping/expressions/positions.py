@@ -15,13 +15,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.document.z_curve import positions_of
 from paperwasp.errors import InvalidQuery
 from paperwasp.search.grouping.conversion import BUCKETS, as_longs, first_doubles
 from paperwasp.search.grouping.expression_node import Computed, ExpressionNode, Scope, bind_arguments, register
 from paperwasp.search.grouping.request import Expression
 from paperwasp.search.grouping.values import Kind, Numbers, Values, lengths_of
 from paperwasp.storage.attributes.distances import EARTH_RADIUS_KM
-from paperwasp.storage.attributes.position import positions_of
 
 Doubles = NDArray[np.float64]
 _RADIANS: Final = np.pi / 180.0
