@@ -24,7 +24,6 @@ from paperwasp.base.env import SYSTEM
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import replace
 from paperwasp.components.registry import components_of
-from paperwasp.content.log.records import check_length
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import DocumentReader
 from paperwasp.document.operations import Operation, Put, Value
@@ -32,6 +31,7 @@ from paperwasp.document.plain_fields import PlainFields, PlainPut, PlainUpdate
 from paperwasp.document.selection import (
     PlainSubject,
     Purpose,
+    check_condition_length,
     check_selection,
     conjunction,
     is_everything,
@@ -271,7 +271,7 @@ class ConditionCheck:
 
     def __call__(self, condition: str) -> None:
         """Errors: InvalidInput for one that is too long; LanguageError with line and column."""
-        check_length(condition)
+        check_condition_length(condition)
         self._remembered(condition)
 
     def _check(self, condition: str) -> None:

@@ -24,6 +24,7 @@ from paperwasp.core._core import PlainChange
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Put, Update, Value
 from paperwasp.document.plain_fields import assignments, operation_of
+from paperwasp.document.selection import check_condition_length
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.errors import Corruption, InvalidInput, OtherVersion
 from paperwasp.storage.documents.document_store import StoredForm
@@ -202,7 +203,7 @@ def entry_of(
     condition = operation.condition
     if condition is not None:
         condition.encode()
-        check_length(condition)
+        check_condition_length(condition)
         matcher(condition)
     if isinstance(operation, Put):
         if operation.read_as is None or not layout.has_all(operation.read_as):
@@ -237,12 +238,6 @@ def mutation_of(entry: Entry) -> tuple[list[tuple[str, str, float]], bytes]:
     (length,) = _CHANGES.unpack_from(entry.body)
     end = _CHANGES.size + length
     return orjson.loads(entry.body[_CHANGES.size : end]), entry.body[end:]
-
-
-def check_length(condition: str) -> None:
-    """Errors: InvalidInput for a condition that is longer than is read again and again."""
-    if len(condition) > limits.CONDITION_CHARACTERS:
-        raise InvalidInput(f"A condition of {len(condition)} characters; at most {limits.CONDITION_CHARACTERS}")
 
 
 def _encode_updates(

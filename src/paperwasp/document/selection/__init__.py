@@ -6,7 +6,7 @@ document types, and made a function of a document (`matcher`), which decides by 
 Vespa: https://docs.vespa.ai/en/reference/writing/document-selector-language.html
 """
 
-from paperwasp.document.selection.grammar import parse_selection
+from paperwasp.document.selection.grammar import check_condition_length, parse_selection
 from paperwasp.document.selection.matcher import (
     Matcher,
     PlainSubject,
@@ -33,6 +33,7 @@ __all__ = [
     "Selection",
     "Subject",
     "check_cluster_selection",
+    "check_condition_length",
     "check_selection",
     "conjunction",
     "fields_of",

@@ -41,7 +41,7 @@ from paperwasp.document.selection.tree import (
 )
 from paperwasp.document.selection.values import FUNCTIONS, PatternError, regular_expression, wrap_to_int64
 from paperwasp.document.updates import Index, Key, Member
-from paperwasp.errors import LanguageError, TooLarge
+from paperwasp.errors import InvalidInput, LanguageError, TooLarge
 from paperwasp.text.parsing.tokens import END, Lexicon, Token, TokenStream, position_of
 
 _LEXICON: Final = Lexicon(
@@ -79,6 +79,12 @@ def parse_selection(text: str, source: str = "") -> Selection:
         raise LanguageError(message, position_of(text, error.start, source)) from None
     parser = _Parser(_LEXICON.tokenize(text, source))
     return Selection(parser.whole(), text, source)
+
+
+def check_condition_length(condition: str) -> None:
+    """Errors: InvalidInput for a condition that is longer than is read again and again."""
+    if len(condition) > limits.CONDITION_CHARACTERS:
+        raise InvalidInput(f"A condition of {len(condition)} characters; at most {limits.CONDITION_CHARACTERS}")
 
 
 class _Parser:
