@@ -17,8 +17,10 @@ import pytest
 from paperwasp import limits
 from paperwasp.content.checkpoints import checkpoint
 from paperwasp.content.checkpoints.checkpoint import Checkpoints
+from paperwasp.content.checkpoints.checkpoint_writer import CheckpointWriter
 from paperwasp.content.log.moved_records import MovedRecord
 from paperwasp.content.log.records import Mutate
+from paperwasp.content.partitions import importing
 from paperwasp.content.partitions.exporting import PartitionExport
 from paperwasp.content.partitions.frames import (
     MAGIC,
@@ -295,6 +297,92 @@ def test_an_import_that_fails_leaves_what_was(
     second.crash()
     second.__dict__.update(start(tmp_path / "second").__dict__)
     assert digest_of(second, 3) == after
+
+
+def test_an_import_waits_for_a_checkpoint_that_is_being_written(
+    pair: tuple[TestNode, TestNode], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both write to the index, each removing the files that the other has not named yet."""
+    first, second = pair
+    picture, export = moved(first, 3)
+    export.close()
+    go_on, is_written, write = threading.Event(), [], Checkpoints.write
+    interrupt, drop, writers = CheckpointWriter.interrupt, importing.drop_documents, second.node._checkpoints
+
+    def held(checkpoints: Checkpoints, *arguments: Any) -> None:
+        assert go_on.wait(60)
+        write(checkpoints, *arguments)
+
+    def interrupted(checkpoints: CheckpointWriter) -> None:
+        go_on.set()
+        interrupt(checkpoints)
+
+    def dropped(state: NodeState, partition: int) -> None:
+        is_written.append(writers._thread is not None and writers._thread.is_alive())
+        go_on.set()
+        drop(state, partition)
+
+    monkeypatch.setattr(Checkpoints, "write", held)
+    second.node.operations.run(writers.start)
+    monkeypatch.setattr(CheckpointWriter, "interrupt", interrupted)
+    monkeypatch.setattr(importing, "drop_documents", dropped)
+    second.node.partition_importer(3).take_picture(io.BytesIO(picture))
+    assert is_written == [False]
+    assert digest_of(second, 3) == digest_of(first, 3)
+
+
+def test_new_rows_that_begin_after_the_checkpoint_before_are_given_up(pair: tuple[TestNode, TestNode]) -> None:
+    """They would wait for the writer, which waits for the next checkpoint, which waits for them."""
+    writers = pair[1].node._checkpoints
+
+    def start_and_interrupt() -> None:
+        writers.start(pair[1].node._writer.take_over_later)
+        writers.interrupt()
+        assert writers._compactor._cancelled.is_set()
+
+    pair[1].node.operations.run(start_and_interrupt)
+
+
+def test_what_counts_is_no_error_where_the_log_cannot_be_trimmed(
+    pair: tuple[TestNode, TestNode], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = pair
+    picture, export = moved(first, 3)
+    export.close()
+
+    def full(*_: object) -> None:
+        raise NoSpace("the disk is full")
+
+    monkeypatch.setattr(second.log, "trim", full)
+    assert second.node.partition_importer(3).take_picture(io.BytesIO(picture)) == export.mark
+    monkeypatch.undo()
+    assert second.fault() is None
+    again(second, tmp_path / "second")
+    assert digest_of(second, 3) == digest_of(first, 3)
+
+
+def test_a_checkpoint_that_fails_says_so_though_another_counts(
+    pair: tuple[TestNode, TestNode], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next one has begun before its caller asks what became of it."""
+    node = pair[0].node
+    start, write, failures = CheckpointWriter.start, Checkpoints.write, [NoSpace("the disk is full")]
+
+    def twice(checkpoints: CheckpointWriter) -> object:
+        started = start(checkpoints)
+        start(checkpoints)
+        return started
+
+    def fail_first(checkpoints: Checkpoints, *arguments: Any) -> None:
+        if failures:
+            raise failures.pop()
+        write(checkpoints, *arguments)
+
+    monkeypatch.setattr(CheckpointWriter, "start", twice)
+    monkeypatch.setattr(Checkpoints, "write", fail_first)
+    with pytest.raises(NoSpace, match="the disk is full"):
+        node.checkpoint()
+    monkeypatch.undo()
 
 
 def test_records_follow_each_other(pair: tuple[TestNode, TestNode]) -> None:

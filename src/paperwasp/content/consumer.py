@@ -91,13 +91,14 @@ class Consumer:
         current.publish()
 
     def change_beside_log(self, change: Callable[[NodeState], object]) -> None:
-        """Make a change to the documents that is not in the log, and a checkpoint with it, which returns when that
-        counts. Operations wait. Errors: those of both; then all is as before."""
+        """Make a change to the documents that is not in the log, and a checkpoint with it; return when that counts.
+        Operations wait, and no other checkpoint is being written. Errors: those of both; then all is as before,
+        unless the disk failed when the checkpoint had its name already."""
         self._fault.check()
+        self._checkpoints.interrupt()
         try:
             change(self._current.state)
-            self._checkpoints.start()
-            self._checkpoints.wait()
+            self._checkpoints.start().result()
         except Exception as error:
             self._fault.begin(error)
             self._make_again()

@@ -138,8 +138,9 @@ class ContentNode:
 
     def checkpoint(self) -> None:
         """Write a checkpoint now; return when it counts. Errors: what writing it raised."""
-        self.operations.run(self._checkpoints.start)
-        self._checkpoints.wait()
+        started: list[Future[None]] = []
+        self.operations.run(lambda: started.append(self._checkpoints.start()))
+        started[0].result()
 
     def compact(self) -> None:
         """Give all documents new rows now, beside the writer; return when the attempt has ended."""

@@ -1,8 +1,8 @@
 """Writes the checkpoints of a content node behind its writer, and has documents given new rows after one.
 
 The writer freezes the state between two batches; a thread of its own writes it, trims the log up to there and, where
-many rows are dead, begins to compact what it has written. Methods are called on the writer's thread, the `wait`s and
-`stop_compacting` on any.
+many rows are dead, begins to compact what it has written. Methods are called on the writer's thread,
+`wait_for_compaction` and `stop_compacting` on any.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ class CheckpointWriter:
         self._fault = fault
         self._compactor = Compactor(checkpoints, log, environment)
         self._thread: Thread | None = None
-        self._error: Exception | None = None
         self._kept: dict[object, tuple[int, Mark]] = {}
         """Marks by export: the log keeps the records of the partition after it."""
 
@@ -55,15 +54,24 @@ class CheckpointWriter:
         ):
             self._try(hand_over)
 
-    def start(self, hand_over: HandOver | None = None) -> None:
-        """Freeze the state and leave the writing to another thread, and with `hand_over` what follows it."""
+    def start(self, hand_over: HandOver | None = None) -> Future[None]:
+        """Freeze the state and leave the writing to another thread, and with `hand_over` what follows it. The future is
+        done when the checkpoint counts; its error is what writing it raised."""
         self._fault.check()
-        self._interrupt()
+        self.interrupt()
         frozen = self._checkpoints.freeze(self._current.state)
         self._current.since_checkpoint.restart(self._current.state.limit)
-        thread = Thread(target=self._save, args=(frozen, hand_over), name="content-checkpoint", daemon=True)
+        done: Future[None] = Future()
+        thread = Thread(target=self._save, args=(frozen, hand_over, done), name="content-checkpoint", daemon=True)
         thread.start()
         self._thread = thread
+        return done
+
+    def interrupt(self) -> None:
+        """Wait for a checkpoint that is being written, and give up what works with the last one. Until this thread
+        starts another, nothing else writes to the index."""
+        self._wait_for_thread()
+        self._compactor.cancel()  # later: it may begin at the end of that checkpoint
 
     def write_last(self) -> None:
         """Start a checkpoint of what has changed, before the node is closed."""
@@ -87,7 +95,7 @@ class CheckpointWriter:
 
     def _state_of_log(self, operations: int, before: Mapping[int, int]) -> tuple[NodeState, list[Outcome]]:
         """Return the same of the records below the sequences in `before`, by partition."""
-        self._interrupt()
+        self.interrupt()
         state = self._checkpoints.load_aside()
         try:
             outcomes = replay(self._log, state, operations, before).outcomes
@@ -102,7 +110,7 @@ class CheckpointWriter:
         """Load the state of the checkpoint that counts, without an index, beside the one that there is, on the thread
         that writes checkpoints: none is begun meanwhile. The log keeps the records of the partition after it until what
         comes with it is called. Errors, of the future: Corruption."""
-        self._interrupt()
+        self.interrupt()
         opened: Future[tuple[NodeState, Callable[[], object]]] = Future()
         self._thread = Thread(target=self._load, args=(partition, opened), name="content-export", daemon=True)
         self._thread.start()
@@ -128,12 +136,6 @@ class CheckpointWriter:
             least[partition] = min(least[partition], mark)
         return least
 
-    def wait(self) -> None:
-        """Return when the checkpoint that was started counts. Errors: what writing it raised."""
-        self._wait_for_thread()
-        if self._error is not None:
-            raise self._error
-
     def wait_for_compaction(self) -> None:
         """Return when the checkpoint that was started and the compaction after it have ended, as they may."""
         self._wait_for_thread()
@@ -154,28 +156,29 @@ class CheckpointWriter:
             self._report_failure()
             self._current.since_checkpoint.restart(self._current.state.limit)
 
-    def _save(self, frozen: FrozenState, hand_over: HandOver | None) -> None:
-        self._error = None
-        self._compactor.join()
+    def _save(self, frozen: FrozenState, hand_over: HandOver | None, done: Future[None]) -> None:
         try:
+            self._compactor.join()
             with outside_arenas():
                 self._checkpoints.write(frozen, self._current.state.index)
+        except BaseException as error:
+            self._report_failure()
+            done.set_exception(error)
+            return
+        try:
             self._log.trim(self._forgettable(frozen.applied))
             release_memory()  # what the copies took
             if hand_over is not None:
                 self._compactor.start(hand_over)
-        except Exception as error:
-            self._error = error
-            self._report_failure()
+        except Exception:
+            _LOGGER.exception("a checkpoint counts, and the log keeps what it could forget until the next one does")
+            self._compactor.put_off()
+        finally:
+            done.set_result(None)
 
     def _report_failure(self) -> None:
         _LOGGER.exception("no checkpoint could be written; the log keeps everything since the last one")
         self._compactor.put_off()
-
-    def _interrupt(self) -> None:
-        """Give up what works with the last checkpoint, and wait for one that is being written."""
-        self._compactor.cancel()
-        self._wait_for_thread()
 
     def _wait_for_thread(self) -> None:
         if self._thread is not None:
