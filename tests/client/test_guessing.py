@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from paperwasp.application.build import build_model
@@ -179,6 +179,7 @@ COLUMNS = st.dictionaries(st.text(min_size=1, max_size=12), st.lists(VALUES, min
 
 
 @given(columns=COLUMNS)
+@example(columns={"tensor": [{"k": 1}, {"k": 2}]}).via("a struct is named after its column")
 def test_a_package_of_any_columns_can_be_deployed(columns: dict[str, list[Any]]) -> None:
     columns = {"documentid": ["1", "2"], **{name: values for name, values in columns.items() if name != "documentid"}}
     rows = tuple({name: values[number] for name, values in columns.items()} for number in range(2))

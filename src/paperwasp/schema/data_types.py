@@ -49,6 +49,8 @@ from paperwasp.errors import Position
 from paperwasp.schema.tree import Problems, SchemaNode, nearest
 
 _GENERIC: Final = compile_later(r"(\w+)<(.*)>", re.DOTALL)
+_TENSOR: Final = compile_later(r"tensor(?![\w-])")
+"""The beginning of a tensor type: a struct may have a name that begins so."""
 _COLLECTIONS: Final = ("array", "weightedset", "map", "reference", "annotationreference", "tensor")
 _KEYS: Final[frozenset[DataType]] = frozenset({*PRIMITIVES.values(), FLOAT16, URI, RAW})
 """The types that the key of a map may have."""
@@ -211,7 +213,7 @@ class TypeScope:
         return found
 
     def _resolve_name(self, text: str, node: SchemaNode) -> DataType | None:
-        if text.startswith("tensor"):
+        if _TENSOR.match(text):
             return self._tensor(text, node)
         if generic := _GENERIC.fullmatch(text):
             return self._collection(generic[1], generic[2], node)
