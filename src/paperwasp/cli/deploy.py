@@ -63,13 +63,13 @@ def check(
     if rank != (expression is not None):
         raise typer.BadParameter("an expression goes with --rank, and --rank with an expression")
     if expression is not None:
-        from paperwasp.client.check import check_expression
+        from paperwasp.authoring.check import check_expression
         from paperwasp.search.features.compile import typed_expression
 
         if not check_expression(application, expression, typed_expression, profile, schema):
             raise typer.Exit(1)
         return
-    from paperwasp.client.check import check_application
+    from paperwasp.authoring.check import check_application
     from paperwasp.server.schema_check import check_schema
 
     if not check_application(application, check_schema, against, allow_python=allow_python_components):

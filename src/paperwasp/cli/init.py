@@ -17,8 +17,8 @@ from paperwasp.errors import Conflict, InvalidInput
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from paperwasp.client.guessing import Sample
-    from paperwasp.client.new_package import NewPackage
+    from paperwasp.authoring.guessing import Sample
+    from paperwasp.authoring.new_package import NewPackage
     from paperwasp.client.sources.operations import SourceOperation
     from paperwasp.client.sources.read import ReadOptions
     from paperwasp.embedded.service import Service
@@ -52,8 +52,8 @@ def init(
     """
     from rich.console import Console
 
-    from paperwasp.client.guessing import Use, field_name, guess, read_sample
-    from paperwasp.client.new_package import NewPackage
+    from paperwasp.authoring.guessing import Use, field_name, guess, read_sample
+    from paperwasp.authoring.new_package import NewPackage
     from paperwasp.client.sources.operations import plain_name
     from paperwasp.client.sources.read import ReadOptions
     from paperwasp.client.sources.rows import RowOptions
@@ -163,7 +163,7 @@ def _search(console: Console, service: Service, package: NewPackage, words: str)
     from rich.table import Column, Table
     from rich.text import Text
 
-    from paperwasp.client.guessing import Use
+    from paperwasp.authoring.guessing import Use
 
     found = service.query(yql=f"select * from {package.schema} where userInput(@words)", words=words, hits=5)
     console.print(f"\nQuery: {words}   ({counted(found.total, 'document')} found, in {package.schema})", markup=False)

@@ -31,7 +31,7 @@ def show(
     """
     from rich.console import Console
 
-    from paperwasp.client.model_cache import list_cached, list_needed
+    from paperwasp.authoring.model_cache import list_cached, list_needed
 
     if not (
         list_cached(Console(emoji=False)) if application is None else list_needed(application, Console(emoji=False))
@@ -53,7 +53,7 @@ def fetch(
     """
     from rich.console import Console
 
-    from paperwasp.client.model_cache import fetch
+    from paperwasp.authoring.model_cache import fetch
 
     if not fetch(what, Console(emoji=False)):
         raise typer.Exit(1)
@@ -77,6 +77,6 @@ def add(
     """
     from rich.console import Console
 
-    from paperwasp.client.model_cache import add
+    from paperwasp.authoring.model_cache import add
 
     add(source, name, sha256, Console(emoji=False))

@@ -1,6 +1,4 @@
-"""The feed client, and what the commands of the command line do: over HTTP like any other client, or on this machine.
-
-`check`, `guessing`, `new_package` and `model_cache` ask no service: they read and make packages and models.
+"""Clients of a running service, over HTTP like any other client: the feed client, and the command line's commands.
 
     from paperwasp.client import FeedClient
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from paperwasp.client.model_cache import ADDRESSES, recorded_hashes
+from paperwasp.authoring.model_cache import ADDRESSES, recorded_hashes
+from tests.authoring.model_host import ModelHost, serving
 from tests.client.commands import Ran, run_command
-from tests.client.model_host import ModelHost, serving
 
 SERVICES = """<services version="1.0"><container id="d" version="1.0"><search/><document-api/>
 <component id="near" type="hugging-face-embedder">

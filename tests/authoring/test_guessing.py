@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from paperwasp.application.build import build_model
 from paperwasp.application.package import ApplicationPackage
-from paperwasp.client.guessing import Guess, Sample, Use, field_name, guess, read_sample
-from paperwasp.client.new_package import NewPackage
+from paperwasp.authoring.guessing import Guess, Sample, Use, field_name, guess, read_sample
+from paperwasp.authoring.new_package import NewPackage
 from paperwasp.client.sources.read import ReadOptions
 from paperwasp.client.sources.rows import RowOptions
 from paperwasp.errors import InvalidInput

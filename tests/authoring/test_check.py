@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from paperwasp import limits
 from paperwasp.application.package import load_package
+from paperwasp.authoring.check import check_application
 from paperwasp.cli import app
-from paperwasp.client.check import check_application
 from paperwasp.client.terminal import describe, excerpts
 from paperwasp.errors import Finding, LanguageError, Position, UnreadablePackage
 from paperwasp.schema.model import Schema

@@ -23,10 +23,10 @@ from rich.table import Column, Table
 
 from paperwasp import limits
 from paperwasp.application.package import load_package
+from paperwasp.authoring.hugging_face import check_blob, default_hub, files_of_hub, find_cached
+from paperwasp.authoring.needed_models import NeededModel, needed_models
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.version import VERSION
-from paperwasp.client.hugging_face import check_blob, default_hub, files_of_hub, find_cached
-from paperwasp.client.needed_models import NeededModel, needed_models
 from paperwasp.client.terminal import byte_bar
 from paperwasp.components.embedders.model_files import PATH, cache_folder, cache_path
 from paperwasp.errors import InvalidInput, NotFound, PaperwaspError

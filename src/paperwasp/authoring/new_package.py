@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from paperwasp.client.guessing import Column, Guess, Objects, Use
+from paperwasp.authoring.guessing import Column, Guess, Objects, Use
 
 SERVICES: Final = """<?xml version="1.0" encoding="utf-8"?>
 <services version="1.0">
