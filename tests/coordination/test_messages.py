@@ -58,11 +58,11 @@ from paperwasp.search.query import (
     SearchResponse,
     Show,
 )
-from paperwasp.search.query_language import Annotations
 from paperwasp.search.query_messages import CONVERSIONS as ABOUT_QUERIES
 from paperwasp.search.query_messages import GROUPINGS, ITEMS
 from paperwasp.search.show.values import Objects
 from paperwasp.search.text_query import RouteQuery, TextQuery
+from paperwasp.search.yql_syntax import Annotations
 from tests.chance import SEED
 from tests.struct_fields import defaults_of
 

@@ -32,9 +32,9 @@ from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import Hit, SearchResponse, SortKey
-from paperwasp.search.query_language import Annotations
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
+from paperwasp.search.yql_syntax import Annotations
 from tests.content.nodes import TestNode, started
 from tests.search.naive_matching import words_of
 from tests.search.queries import query_of

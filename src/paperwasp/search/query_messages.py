@@ -50,8 +50,8 @@ from paperwasp.search.query import (
     SearchResponse,
     Show,
 )
-from paperwasp.search.query_language import Annotations
 from paperwasp.search.show.values import Objects
+from paperwasp.search.yql_syntax import Annotations
 
 _T = TypeVar("_T")
 

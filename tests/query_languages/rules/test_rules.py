@@ -22,7 +22,7 @@ from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.phrase import PhraseItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem
-from paperwasp.search.query_language import Annotations
+from paperwasp.search.yql_syntax import Annotations
 from tests.query_languages.rules.rule_scripts import SCRIPTS, check_script
 
 

@@ -20,7 +20,7 @@ from paperwasp.query_languages.yql.statement import (
 )
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.word import WordItem
-from paperwasp.search.query_language import Slot
+from paperwasp.search.yql_syntax import Slot
 
 WHERE = "select * from music where "
 

@@ -31,7 +31,7 @@ from paperwasp.search.operators.same_element import SameElementItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.weighted import DotProductItem, WandItem, WeightedSetItem
 from paperwasp.search.operators.word import WordItem
-from paperwasp.search.query_language import Annotations
+from paperwasp.search.yql_syntax import Annotations
 
 SELECT = "select * from sources * where "
 INDEXES = Indexes(

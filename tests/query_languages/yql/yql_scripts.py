@@ -22,7 +22,7 @@ from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.operators.same_element import SameElementItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem
-from paperwasp.search.query_language import DEFAULT_ANNOTATIONS, Annotations
+from paperwasp.search.yql_syntax import DEFAULT_ANNOTATIONS, Annotations
 from tests.struct_fields import defaults_of
 
 SCRIPTS = Path(__file__).parent / "scripts"

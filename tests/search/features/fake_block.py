@@ -16,7 +16,7 @@ from paperwasp.search.features.block import Block
 from paperwasp.search.features.setting import QuerySetting, RankTerm
 from paperwasp.search.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
 from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
-from paperwasp.search.query_language import DEFAULT_ANNOTATIONS
+from paperwasp.search.yql_syntax import DEFAULT_ANNOTATIONS
 from paperwasp.storage.attributes import ColumnView
 from paperwasp.storage.index import IndexSnapshot
 

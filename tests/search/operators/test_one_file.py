@@ -32,10 +32,10 @@ from paperwasp.search.operators.operator import Operator, SearchSpace
 from paperwasp.search.operators.same_element import SameElementItem
 from paperwasp.search.operators.text import Target, Way
 from paperwasp.search.operators.word import WordItem, fields_of, term_operator
-from paperwasp.search.query_language import AnnotationScope
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.show.marking import query_parts
+from paperwasp.search.yql_syntax import AnnotationScope
 from tests.content.nodes import TestNode, started
 from tests.search.queries import query_of
 

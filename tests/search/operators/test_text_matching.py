@@ -34,9 +34,9 @@ from paperwasp.search.operators.patterns import PrefixItem, RegexItem
 from paperwasp.search.operators.phrase import PhraseItem, UriItem
 from paperwasp.search.operators.same_element import SameElementItem
 from paperwasp.search.operators.word import WordItem
-from paperwasp.search.query_language import Annotations
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
+from paperwasp.search.yql_syntax import Annotations
 from paperwasp.storage.index.tokens import ELEMENT_GAP
 from tests.content.nodes import TestNode, started
 from tests.oracles.positions import Near, follow, merge_positions

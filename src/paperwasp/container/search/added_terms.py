@@ -21,7 +21,7 @@ from paperwasp.search.operators.predicate import PredicateItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.weighted import DotProductItem, WandItem
 from paperwasp.search.operators.word import WordItem
-from paperwasp.search.query_language import Annotations, Tokens, weighted_tokens
+from paperwasp.search.yql_syntax import Annotations, Tokens, weighted_tokens
 
 _KEY: Final = compile_later(r"""\s*(?:"([^"]*)"|'([^']*)'|([^:,\s][^:,]*|)):\s*""")
 _VALUE: Final = compile_later(r"[^,}\[]*(?:\[[^\]]*\][^,}\[]*)*")

@@ -29,7 +29,7 @@ from paperwasp.search.grouping.continuation import PagePosition, decode
 from paperwasp.search.grouping.language import Operation, parse_grouping
 from paperwasp.search.grouping.request import Expression, Filter, GroupingRequest, ResultLayout
 from paperwasp.search.grouping.request_builder import DEFAULTS, Defaults, converted, layout_of
-from paperwasp.search.query_language import YQL, accept_annotations
+from paperwasp.search.yql_syntax import YQL, accept_annotations
 from paperwasp.text.parsing.tokens import did_you_mean, did_you_mean_sentence
 
 _PIECE: Final = compile_later(

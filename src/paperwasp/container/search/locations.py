@@ -22,7 +22,7 @@ from paperwasp.schema.model import Schema
 from paperwasp.search.operators.boolean import AndItem, RankItem
 from paperwasp.search.operators.geo import GeoBoundingBoxItem, GeoLocationItem
 from paperwasp.search.operators.item import Item
-from paperwasp.search.query_language import DEGREES, read_degrees
+from paperwasp.search.yql_syntax import DEGREES, read_degrees
 
 _NUMBER: Final = r"\s*(-?\d{1,10})\s*"
 _CIRCLE: Final = compile_later(

@@ -34,8 +34,8 @@ from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import Query
-from paperwasp.search.query_language import DEFAULT_ANNOTATIONS
 from paperwasp.search.text_query import FacetList, FacetRoot, ItemTemplate, TextTemplate
+from paperwasp.search.yql_syntax import DEFAULT_ANNOTATIONS
 from paperwasp.text.linguistics.detection import CJK, language_of
 
 PROBE: Final = ("pwprobea", "pwprobeb")

@@ -27,7 +27,7 @@ from paperwasp.query_languages.rules.rule_base import (
 from paperwasp.query_languages.rules.tree import DEFAULT_INDEX, Branch, Leaf, QueryNode, Unseen, described, leaves_of
 from paperwasp.search.operators.boolean import TrueItem
 from paperwasp.search.operators.range_operator import RangeItem
-from paperwasp.search.query_language import Annotations
+from paperwasp.search.yql_syntax import Annotations
 
 
 class _Slot(QueryNode):

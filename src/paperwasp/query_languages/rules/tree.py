@@ -19,7 +19,7 @@ from paperwasp.search.operators.item import Annotated, Item, TermItem
 from paperwasp.search.operators.phrase import PhraseItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem
-from paperwasp.search.query_language import DEFAULT_ANNOTATIONS, Annotations
+from paperwasp.search.yql_syntax import DEFAULT_ANNOTATIONS, Annotations
 
 DEFAULT_INDEX: Final = "default"
 _TOKEN: Final = regex.compile(r"[\p{L}\p{N}\p{M}_]+|\p{So}")

@@ -19,7 +19,7 @@ from paperwasp.search.operators.patterns import text_range, word_of
 from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.operators.same_element import SameElementItem, element_number
 from paperwasp.search.operators.word import WordItem
-from paperwasp.search.query_language import (
+from paperwasp.search.yql_syntax import (
     NO_SCOPE,
     NUMBERS,
     AnnotationScope,

@@ -24,7 +24,7 @@ from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import replace
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.word import WordItem
-from paperwasp.search.query_language import Slot, SlotText, slot_of, unescaped
+from paperwasp.search.yql_syntax import Slot, SlotText, slot_of, unescaped
 
 _NUMBER: Final = r"(?:(?<=[=<>])|(?<=[=<>][ ]))-?[0-9]{1,15}(?:\.[0-9]{1,15})?(?![\w.])"
 """A number after a sign of comparison."""

@@ -21,7 +21,7 @@ from paperwasp.errors import LanguageError, Position
 from paperwasp.query_languages.yql.conditions import ConditionParser
 from paperwasp.query_languages.yql.lifting import Fill, Values, outline_of, slots_of, template_of, value_of
 from paperwasp.search.operators.item import Annotated, Item
-from paperwasp.search.query_language import (
+from paperwasp.search.yql_syntax import (
     DEFAULT_ANNOTATIONS,
     NO_SCOPE,
     NO_SLOTS,

@@ -16,7 +16,7 @@ from paperwasp.errors import IllegalQuery, Position
 from paperwasp.query_languages.yql.query_type import QUERY_TYPES, query_type
 from paperwasp.search.operators.item import Composite, Item
 from paperwasp.search.operators.notation import Argument, ArgumentReader, annotated, call, condition, leaf, string
-from paperwasp.search.query_language import DEFAULT_ANNOTATIONS, Annotations, AnnotationScope
+from paperwasp.search.yql_syntax import DEFAULT_ANNOTATIONS, Annotations, AnnotationScope
 
 NOT_PARSED: Final = ("raw", "segment")
 """The grammars of texts that are one word."""

@@ -28,7 +28,7 @@ from paperwasp.search.operators.near import NearItem
 from paperwasp.search.operators.phrase import PhraseItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem
-from paperwasp.search.query_language import DEFAULT_ANNOTATIONS
+from paperwasp.search.yql_syntax import DEFAULT_ANNOTATIONS
 
 __all__ = ["UserQueryItem", "UserText", "UserTextItem", "complete"]
 

@@ -14,7 +14,7 @@ from paperwasp.search.operators.item import ALL_GRAMS, GRAM_COMPOSITES, Composit
 from paperwasp.search.operators.notation import Argument, ArgumentReader, call, condition, operand
 from paperwasp.search.operators.operator import BOTH, EITHER, FIRST_ONLY, Operator, SearchSpace, TermOperator
 from paperwasp.search.operators.text import QueryPart, Target
-from paperwasp.search.query_language import AnnotationScope
+from paperwasp.search.yql_syntax import AnnotationScope
 
 # and: documents that all children match.
 #

@@ -25,7 +25,7 @@ from paperwasp.search.operators.notation import (
 from paperwasp.search.operators.operator import Operator, SearchSpace
 from paperwasp.search.operators.text import QueryPart, QueryWord, Target, Way
 from paperwasp.search.operators.word import WordItem, fields_of, term_operator
-from paperwasp.search.query_language import AnnotationScope
+from paperwasp.search.yql_syntax import AnnotationScope
 
 # equiv: terms on one index that match, and rank, as one.
 #

@@ -21,7 +21,7 @@ from paperwasp.search.operators.notation import Argument, ArgumentReader, annota
 from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.search.operators.term import bits_of
 from paperwasp.search.operators.word import fields_of
-from paperwasp.search.query_language import DEGREES, AnnotationScope, read_degrees
+from paperwasp.search.yql_syntax import DEGREES, AnnotationScope, read_degrees
 from paperwasp.storage.attributes import ColumnView
 from paperwasp.storage.attributes.distances import Area
 from paperwasp.storage.attributes.elements import positions_in

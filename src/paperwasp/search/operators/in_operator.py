@@ -22,7 +22,7 @@ from paperwasp.search.operators.operator import Operator, SearchSpace
 from paperwasp.search.operators.term import AttributeMatch
 from paperwasp.search.operators.text import tokens_match
 from paperwasp.search.operators.word import fields_of, term_operator
-from paperwasp.search.query_language import AnnotationScope, number_value, parse_number, string_value, string_values
+from paperwasp.search.yql_syntax import AnnotationScope, number_value, parse_number, string_value, string_values
 from paperwasp.text.linguistics import query_terms
 from paperwasp.text.parsing.tokens import Token, TokenStream
 

@@ -30,7 +30,7 @@ from paperwasp.schema.model import Field, Schema
 from paperwasp.search.operators.field_match import FieldMatch
 from paperwasp.search.operators.operator import Operator, SearchSpace
 from paperwasp.search.operators.text import QueryPart, Target, Way
-from paperwasp.search.query_language import DEFAULT_ANNOTATIONS, Annotations
+from paperwasp.search.yql_syntax import DEFAULT_ANNOTATIONS, Annotations
 
 CHARACTERS_OF_LOOKUP: Final = 100
 """A text of more counts as several words that are looked up."""

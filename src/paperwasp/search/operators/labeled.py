@@ -21,7 +21,7 @@ from paperwasp.search.operators.item import Composite, Item, plan
 from paperwasp.search.operators.notation import Argument, ArgumentReader, call, condition, string
 from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.search.operators.term import bits_of
-from paperwasp.search.query_language import Annotations, AnnotationScope
+from paperwasp.search.yql_syntax import Annotations, AnnotationScope
 
 
 class LabelMatch(FieldMatch):

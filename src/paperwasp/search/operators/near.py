@@ -33,7 +33,7 @@ from paperwasp.search.operators.operator import Operator, SearchSpace, TermOpera
 from paperwasp.search.operators.term import PositionalMatch
 from paperwasp.search.operators.text import QueryPart, Target
 from paperwasp.search.operators.word import fields_of, term_operator
-from paperwasp.search.query_language import DEFAULT_ANNOTATIONS, AnnotationScope
+from paperwasp.search.yql_syntax import DEFAULT_ANNOTATIONS, AnnotationScope
 
 DISTANCE: Final = 2
 """Where the query says none."""

@@ -33,7 +33,7 @@ from paperwasp.search.operators.notation import Argument, ArgumentReader, annota
 from paperwasp.search.operators.operator import NeighborTuning, Operator, SearchSpace
 from paperwasp.search.operators.term import bits_of
 from paperwasp.search.operators.word import fields_of
-from paperwasp.search.query_language import AnnotationScope, dotted_name
+from paperwasp.search.yql_syntax import AnnotationScope, dotted_name
 from paperwasp.storage.attributes.distances import Distances, Found, GraphSearch, KernelGraph
 from paperwasp.storage.attributes.imported import ImportedView
 from paperwasp.storage.attributes.tensor import TensorView

@@ -12,7 +12,7 @@ import orjson
 
 from paperwasp.errors import Position
 from paperwasp.search.operators.item import Annotated, Item, TermItem
-from paperwasp.search.query_language import (
+from paperwasp.search.yql_syntax import (
     DEFAULT_ANNOTATIONS,
     NO_SCOPE,
     NO_SLOTS,

@@ -23,7 +23,7 @@ from paperwasp.document.types import PREDICATE, TensorFieldType
 from paperwasp.errors import IllegalQuery, InvalidInput, InvalidQuery
 from paperwasp.schema.model import Field, Schema
 from paperwasp.search.operators.field_match import POSTING_NS, Bitmap, FieldMatch
-from paperwasp.search.query_language import Annotations
+from paperwasp.search.yql_syntax import Annotations
 from paperwasp.storage.attributes import ColumnView
 from paperwasp.storage.index import IndexSnapshot
 

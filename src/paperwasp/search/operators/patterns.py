@@ -15,7 +15,7 @@ from paperwasp.search.operators.operator import Operator, SearchSpace
 from paperwasp.search.operators.term import AttributeMatch, IndexMatch
 from paperwasp.search.operators.text import NOWHERE, QueryWord, Target, Way, part_match, sequence, tokens_in
 from paperwasp.search.operators.word import WordItem, fields_of, term_operator
-from paperwasp.search.query_language import AnnotationScope
+from paperwasp.search.yql_syntax import AnnotationScope
 from paperwasp.storage.attributes import ColumnView
 from paperwasp.storage.attributes.patterns import (
     FuzzyPattern,

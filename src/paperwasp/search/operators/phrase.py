@@ -22,7 +22,7 @@ from paperwasp.search.operators.operator import Operator, SearchSpace
 from paperwasp.search.operators.term import FoundMatch, word_match
 from paperwasp.search.operators.text import QueryPart, Target, Way, sequence, token_match, tokens_in, tokens_match
 from paperwasp.search.operators.word import WordItem, fields_of, term_operator
-from paperwasp.search.query_language import Annotations, AnnotationScope
+from paperwasp.search.yql_syntax import Annotations, AnnotationScope
 
 # phrase: words next to each other, in order. A part may have several forms; an attribute, which has no places, is
 # matched by a phrase of one word only.

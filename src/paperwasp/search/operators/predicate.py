@@ -23,7 +23,7 @@ from paperwasp.search.operators.field_match import Bitmap, FieldMatch, Lids
 from paperwasp.search.operators.item import Item, TermItem
 from paperwasp.search.operators.notation import Argument, ArgumentReader, annotated, call, condition, literal, string
 from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
-from paperwasp.search.query_language import AnnotationScope
+from paperwasp.search.yql_syntax import AnnotationScope
 from paperwasp.storage.attributes.predicate import PredicateView
 from paperwasp.text.parsing.tokens import Token
 

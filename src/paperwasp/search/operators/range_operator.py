@@ -19,7 +19,7 @@ from paperwasp.search.operators.patterns import text_range
 from paperwasp.search.operators.term import IndexMatch, range_match, word_match
 from paperwasp.search.operators.text import NOWHERE, sequence
 from paperwasp.search.operators.word import fields_of, seen_match, term_operator
-from paperwasp.search.query_language import NUMBERS, AnnotationScope, number_value
+from paperwasp.search.yql_syntax import NUMBERS, AnnotationScope, number_value
 from paperwasp.storage.attributes.bounds import NumberTerm
 
 _WORDS: Final = compile_later(r"[0-9A-Za-z]+")

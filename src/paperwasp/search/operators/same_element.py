@@ -33,7 +33,7 @@ from paperwasp.search.operators.operator import BOTH, EITHER, FIRST_ONLY, Operat
 from paperwasp.search.operators.term import PositionalMatch, counts_of
 from paperwasp.search.operators.text import QueryPart, Target
 from paperwasp.search.operators.word import WordItem
-from paperwasp.search.query_language import DEFAULT_ANNOTATIONS, AnnotationScope, Value
+from paperwasp.search.yql_syntax import DEFAULT_ANNOTATIONS, AnnotationScope, Value
 from paperwasp.text.parsing.tokens import TokenStream
 
 _BLOCK_LIDS: Final = 65_536

@@ -20,7 +20,7 @@ from paperwasp.search.operators.composed import SequenceMatch, UnionMatch
 from paperwasp.search.operators.field_match import FieldMatch
 from paperwasp.search.operators.operator import SearchSpace
 from paperwasp.search.operators.term import IndexMatch, PhraseMatch
-from paperwasp.search.query_language import Annotations
+from paperwasp.search.yql_syntax import Annotations
 from paperwasp.storage.attributes.dictionary import TextKeeper
 from paperwasp.storage.attributes.patterns import PartPattern, Place
 from paperwasp.text.linguistics import TextProfile, query_terms

@@ -30,7 +30,7 @@ from paperwasp.search.operators.item import GRAM_COMPOSITES, Composite, Item, pl
 from paperwasp.search.operators.notation import Argument, ArgumentReader, call, condition
 from paperwasp.search.operators.operator import NOT_COUNTED, Operator, SearchSpace, TermOperator, Tuning
 from paperwasp.search.operators.term import IndexMatch
-from paperwasp.search.query_language import AnnotationScope
+from paperwasp.search.yql_syntax import AnnotationScope
 
 DEFAULT_TARGET_HITS: Final = 100
 _FIXED_POINT: Final = 1_000_000

@@ -21,7 +21,7 @@ from paperwasp.search.operators.notation import Argument, ArgumentReader, annota
 from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.search.operators.term import AttributeMatch, counts_of, first_weights
 from paperwasp.search.operators.word import fields_of
-from paperwasp.search.query_language import AnnotationScope, Tokens, highest, weighted_tokens
+from paperwasp.search.yql_syntax import AnnotationScope, Tokens, highest, weighted_tokens
 from paperwasp.storage.attributes import ColumnView
 
 # The base of weightedSet, dotProduct and wand: weighted tokens of a query, and what they match and score in a field.

@@ -24,7 +24,7 @@ from paperwasp.search.operators.notation import annotated, string
 from paperwasp.search.operators.operator import NO_TUNING, Operator, SearchSpace, TermOperator
 from paperwasp.search.operators.term import IndexMatch, word_match
 from paperwasp.search.operators.text import Target, Way, token_match, tokens_in, tokens_match
-from paperwasp.search.query_language import DEFAULT_ANNOTATIONS, Annotations
+from paperwasp.search.yql_syntax import DEFAULT_ANNOTATIONS, Annotations
 from paperwasp.text.linguistics.query import QueryToken
 
 DOCUMENT_TYPE: Final = "sddocname"

@@ -28,8 +28,8 @@ from paperwasp.search.operators.text import token_match, tokens_in
 from paperwasp.search.operators.weak_and import score_of
 from paperwasp.search.operators.word import IN_PIECES, WordItem, fields_of, is_one_token
 from paperwasp.search.plan.compiler import CompiledPlan, is_planned_soon, near_search
-from paperwasp.search.query_language import DEFAULT_ANNOTATIONS
 from paperwasp.search.text_query import RouteQuery, TextQuery
+from paperwasp.search.yql_syntax import DEFAULT_ANNOTATIONS
 from paperwasp.storage.attributes.numeric import NumericView
 from paperwasp.storage.attributes.string import StringView
 

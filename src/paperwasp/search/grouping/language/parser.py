@@ -13,7 +13,7 @@ from paperwasp.search.grouping.language.expressions import Aliases, ExpressionPa
 from paperwasp.search.grouping.language.operation import UNLIMITED, Operation, is_aggregator
 from paperwasp.search.grouping.language.reader import Parameters, TokenReader
 from paperwasp.search.grouping.request import Filter
-from paperwasp.search.query_language import string_values
+from paperwasp.search.yql_syntax import string_values
 
 # From tokens to the predicates of `filter(…)` and `keep(…)`: `not` binds more strongly than `and`, and that than `or`.
 #

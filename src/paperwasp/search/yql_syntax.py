@@ -1,4 +1,8 @@
-"""The parts of queries in every language: tokens, slots, annotations, lists of values, and degrees."""
+"""The syntax of YQL that operators read and print: tokens, literals, slots, annotations, lists of values, and degrees.
+
+Statements are read in `query_languages.yql`, and what an operator is called in `search.operators.notation`. The other
+query languages and request parameters share the annotations, lists and degrees.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +122,7 @@ def parse_number(text: str) -> Number | None:
 
 # Slots: literals of a statement that know their number, so that others can take their place in its tree.
 #
-# `yql.lifting` has statements read with slots, and fills them.
+# `query_languages.yql.lifting` has statements read with slots, and fills them.
 
 
 class SlotText(str):
