@@ -47,8 +47,14 @@ def test_what_is_cancelled_before_it_begins_is_not_done() -> None:
 
 
 def test_what_has_not_begun_may_be_cancelled_at_the_end() -> None:
-    threads, going, done = ThreadPool("test", 1), threading.Event(), list[int]()
-    first = threads.submit(going.wait, 60)
+    threads, begun, going, done = ThreadPool("test", 1), threading.Event(), threading.Event(), list[int]()
+
+    def hold() -> bool:
+        begun.set()
+        return going.wait(60)
+
+    first = threads.submit(hold)
+    assert begun.wait(60)
     waiting = [threads.submit(done.append, number) for number in range(3)]
     threads.shutdown(wait=False)
     threads.shutdown(wait=False, cancel_futures=True)
@@ -57,6 +63,40 @@ def test_what_has_not_begun_may_be_cancelled_at_the_end() -> None:
     assert first.result(60)
     threads.shutdown()
     assert done == []
+
+
+def refuse_threads(patch: pytest.MonkeyPatch) -> None:
+    """Have the system make no more threads."""
+
+    def refuse(*given: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    patch.setattr(threading, "_start_new_thread", refuse)
+
+
+def test_what_no_thread_can_be_made_for_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pool has one as soon as the system has room, and does not do what it has refused."""
+    threads, done = ThreadPool("test", 1), list[int]()
+    with monkeypatch.context() as patch:
+        refuse_threads(patch)
+        for number in range(2):
+            with pytest.raises(RuntimeError, match="can't start new thread"):
+                threads.submit(done.append, number)
+        assert threads.undone() == 0
+    assert threads.submit(done.append, 2).result(60) is None
+    threads.shutdown()
+    assert done == [2]
+
+
+def test_the_threads_that_there_are_do_what_no_other_can_be_made_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads, going = ThreadPool("test", 2), threading.Event()
+    first = threads.submit(lambda: going.wait(60) and threading.current_thread())
+    with monkeypatch.context() as patch:
+        refuse_threads(patch)
+        second = threads.submit(threading.current_thread)
+    going.set()
+    assert first.result(60) is second.result(60)
+    threads.shutdown()
 
 
 def test_they_end_with_their_owner() -> None:

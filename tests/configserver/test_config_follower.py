@@ -27,6 +27,7 @@ from paperwasp.http.listening import PortTaken
 from paperwasp.server.roles.applications import StagedGeneration
 from paperwasp.server.roles.config_follower import ConfigFollower
 from paperwasp.server.roles.containers import StagedContainers
+from tests.base.test_threads import refuse_threads
 from tests.chance import SEED
 from tests.configserver.deploy_fixtures import CLOCK, PACKAGES, Service, build, config_server, deploy, follow
 
@@ -374,6 +375,18 @@ def test_a_generation_that_failed_is_tried_again_with_pauses_that_double(tmp_pat
     server.convergence.wait_until_served(DEFAULT, 1)
     assert follower._followed[DEFAULT].report.failed == 0
     assert follower._followed[DEFAULT].report.failure is None
+
+
+def test_a_look_that_no_thread_can_be_made_for_is_made_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    follower = follow(ConfigServer(FileConfigStore(tmp_path, NO_SYNC), build), Service())
+    looked: list[ApplicationId] = []
+    monkeypatch.setattr(follower, "_look", looked.append)
+    with monkeypatch.context() as patch:
+        refuse_threads(patch)
+        follower.look(DEFAULT)
+    follower.look(DEFAULT)
+    follower.close()
+    assert looked == [DEFAULT]
 
 
 def test_what_is_served_after_all_is_taken_up(tmp_path: Path) -> None:

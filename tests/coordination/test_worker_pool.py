@@ -11,8 +11,10 @@ from queue import SimpleQueue
 
 import pytest
 
+from paperwasp.base.threads import TaskQueue
 from paperwasp.coordination.worker_pool import PoolShare, WorkerPool
 from paperwasp.errors import Overload, PaperwaspError, Timeout
+from tests.base.test_threads import refuse_threads
 
 WAIT_SECONDS = 30
 
@@ -253,6 +255,121 @@ def test_a_pool_grows_and_shrinks() -> None:
     assert gate.most_inside == 1
     pool.shutdown()
     assert not any(thread.is_alive() for thread in pool._threads)
+
+
+def test_a_pool_has_the_threads_that_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = WorkerPool("test", threads=1)
+    answers, reply = replies()
+    before = threading.active_count()
+    with monkeypatch.context() as patch:
+        refuse_threads(patch)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            pool.resize(3)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            WorkerPool("other", threads=1)
+        assert pool.size == 1 and threading.active_count() == before
+    pool.resize(2)
+    together = threading.Barrier(2)
+    for _ in range(2):
+        pool.answer(lambda _: together.wait(WAIT_SECONDS), None, reply)
+    assert {answers.get(timeout=WAIT_SECONDS) for _ in range(2)} == {0, 1}
+    pool.shutdown()
+
+
+def test_a_pool_that_has_room_for_some_threads_ends_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It cannot be made, and none of its threads is left."""
+    start, made = threading.Thread.start, list[threading.Thread]()
+
+    def start_three(thread: threading.Thread) -> None:
+        if len(made) == 3:
+            raise RuntimeError("can't start new thread")
+        made.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_three)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        WorkerPool("test", threads=2)
+    assert len(made) == 3 and not any(thread.is_alive() for thread in made)
+
+
+def test_what_comes_while_the_pool_ends_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its threads have ended when it gets into the queue: nobody would answer it."""
+    pool, put = WorkerPool("test", threads=1), TaskQueue.put
+
+    def put_late(queue: TaskQueue, task: Callable[[TaskQueue], None]) -> None:
+        pool.shutdown()
+        put(queue, task)
+
+    monkeypatch.setattr(TaskQueue, "put", put_late)
+    answers, reply = replies()
+    with pytest.raises(Overload, match="stopping"):
+        pool.answer(lambda message: message, 1, reply)
+    assert answers.empty() and pool.waiting() == 0
+
+
+def test_what_is_offered_while_the_pool_ends_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pool ends behind it."""
+    pool, put, done = WorkerPool("test", threads=1), TaskQueue.put, list[int]()
+
+    def put_late(queue: TaskQueue, task: Callable[[TaskQueue], None]) -> None:
+        if not pool._adding.locked():  # which ending it needs
+            pool.shutdown()
+        put(queue, task)
+
+    monkeypatch.setattr(TaskQueue, "put", put_late)
+    assert pool.offer(lambda: done.append(1))
+    pool.shutdown()
+    assert done == [1]
+
+
+def fail(answer: object) -> None:
+    """A reply that cannot be given."""
+    raise RuntimeError("Event loop is closed")
+
+
+def test_a_thread_goes_on_when_a_reply_fails(caplog: pytest.LogCaptureFixture) -> None:
+    pool = WorkerPool("test", threads=1)
+    answers, reply = replies()
+    pool.answer(lambda message: message, 1, fail)
+    pool.answer(lambda message: message, 2, reply)
+    assert answers.get(timeout=WAIT_SECONDS) == 2
+    assert "An answer could not be handed over" in caplog.text
+    pool.shutdown()
+
+
+def test_deadlines_are_watched_when_a_reply_fails() -> None:
+    pool, gate = WorkerPool("test", threads=1), Gate()
+    answers, reply = replies()
+    pool.answer(gate, "busy", reply)
+    assert gate.entered.get(timeout=WAIT_SECONDS) == "busy"
+    for answered in (fail, reply):
+        pool.answer(gate, "late", answered, time.monotonic_ns() + 1)
+    assert isinstance(answers.get(timeout=WAIT_SECONDS), Timeout)
+    gate.through.release()
+    assert answers.get(timeout=WAIT_SECONDS) == "busy"
+    pool.shutdown()
+
+
+def test_a_share_goes_on_when_a_reply_fails() -> None:
+    """One of what was done, and one of what the pool has no room for."""
+    pool, gate = WorkerPool("test", threads=2, queue_length=1), Gate()
+    share = PoolShare(pool, at_once=1, queue_length=1)
+    answers, reply = replies()
+    share.answer(gate, 1, fail)
+    assert gate.entered.get(timeout=WAIT_SECONDS) == 1
+    share.answer(gate, 2, reply)
+    gate.through.release(2)
+    assert answers.get(timeout=WAIT_SECONDS) == gate.entered.get(timeout=WAIT_SECONDS) == 2
+    for _ in range(2):
+        pool.answer(gate, "busy", reply)
+        gate.entered.get(timeout=WAIT_SECONDS)
+    pool.answer(gate, "waits", reply)
+    share.answer(gate, 3, fail)
+    gate.through.release(3)
+    assert {answers.get(timeout=WAIT_SECONDS) for _ in range(3)} == {"busy", "waits"}
+    share.answer(lambda message: message, 4, reply)
+    assert answers.get(timeout=WAIT_SECONDS) == 4
+    pool.shutdown()
 
 
 def test_work_is_offered_to_threads_that_are_idle() -> None:

@@ -6,6 +6,7 @@ import logging
 import sys
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -177,9 +178,35 @@ def test_slow_filters_hold_up_nobody_else(data: Deployed, monkeypatch: pytest.Mo
     for thread in threads:
         thread.join()
     assert set(statuses) == {429, 504}
-    for name, module in list(sys.modules.items()):
-        if name.startswith("_paperwasp_components_") and name.endswith(".filters"):
-            module.release()
+    release_slow_filters()
+
+
+def test_requests_whose_time_is_over_keep_their_room_while_filters_are_held_up(
+    data: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else ever more of them wait for the thread."""
+    monkeypatch.setattr(filters, "ACCESS_FILTER_SECONDS", 0.01)
+    monkeypatch.setattr(filters, "ACCESS_FILTER_THREADS", 1)
+    monkeypatch.setattr(filters, "ACCESS_FILTERS_WAITING", 3)
+    deploy(data, filtering(chain("a", "slow", "*/slow"), 'strict-mode="false"'))
+    for module in filter_modules():
+        module.HELD.clear()
+    assert [get(data, "/slow").status_code for _ in range(5)] == [504, 504, 504, 429, 429]
+    release_slow_filters()
+
+
+def release_slow_filters() -> None:
+    for module in filter_modules():
+        module.release()
+
+
+def filter_modules() -> list[Any]:
+    """Return the modules of filters that the service has loaded."""
+    return [
+        module
+        for name, module in list(sys.modules.items())
+        if name.startswith("_paperwasp_components_") and name.endswith(".filters")
+    ]
 
 
 CORS = "com.yahoo.jdisc.http.filter.security.cors."

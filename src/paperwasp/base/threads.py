@@ -58,19 +58,29 @@ class ThreadPool(Executor):
         weakref.finalize(self, _end, self._queue, self._threads).atexit = False
 
     def submit(self, fn: Callable[_Given, _Made], /, *given: _Given.args, **named: _Given.kwargs) -> Future[_Made]:
-        """Have `fn` called on a thread. Errors: RuntimeError after `shutdown`."""
+        """Have `fn` called on a thread. Errors: RuntimeError after `shutdown`, and where no thread can be made."""
         future: Future[_Made] = Future()
         with self._adding:
             if self._is_shut:
                 raise RuntimeError("the threads were shut down")
+            if len(self._threads) < min(len(self._queue.undone) + 1, self.size):
+                try:
+                    self._add_thread()
+                except RuntimeError:
+                    if not self._threads:  # those that there are do it in their time
+                        raise
             self._queue.put(_Call(future, partial(fn, *given, **named)))
-            if len(self._threads) < min(len(self._queue.undone), self.size):
-                self._add_thread()
         return future
 
+    def undone(self) -> int:
+        """Return how many tasks wait or run; one that is cancelled waits until a thread has met it."""
+        return len(self._queue.undone)
+
     def _add_thread(self) -> None:
-        self._threads.append(_Worker(f"{self.name}-{len(self._threads)}", self._queue, self._helped))
-        self._threads[-1].start()
+        """Errors: RuntimeError where the system has no room for one more."""
+        thread = _Worker(f"{self.name}-{len(self._threads)}", self._queue, self._helped)
+        thread.start()
+        self._threads.append(thread)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more work, and end the threads behind what was submitted.
@@ -138,13 +148,17 @@ class _Call:
         self._call = call
 
     def __call__(self, queue: TaskQueue) -> None:
-        try:
-            if self.future.set_running_or_notify_cancel():
-                self.future.set_result(self._call())
-        except BaseException as error:
-            self.future.set_exception(error)
-        finally:
+        if not self.future.set_running_or_notify_cancel():
             queue.undone.pop()
+            return
+        try:
+            made = self._call()
+        except BaseException as error:
+            queue.undone.pop()  # before who waits knows: then there is room for one more
+            self.future.set_exception(error)
+        else:
+            queue.undone.pop()
+            self.future.set_result(made)
 
 
 def _cancel_waiting(queue: TaskQueue) -> None:

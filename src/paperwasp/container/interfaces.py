@@ -56,7 +56,7 @@ class Interfaces:
         yield gauge("inference.pending", self.evaluation.runs.count)
         for threads in (self.documents.embedding, self.search.embedding):
             yield gauge("jdisc.thread_pool.size", threads.size, threadpool=threads.name)
-            yield gauge("jdisc.thread_pool.work_queue.size", threads.waiting, threadpool=threads.name)
+            yield gauge("jdisc.thread_pool.work_queue.size", threads.undone(), threadpool=threads.name)
         yield gauge("paperwasp.search_cache.lookups", cache.lookups)
         yield gauge("paperwasp.search_cache.hits", cache.hits)
         yield gauge("paperwasp.search_cache.elements", len(cache))

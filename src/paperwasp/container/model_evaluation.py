@@ -164,8 +164,9 @@ class EvaluationRuns:
 
     async def evaluate(self, function: Function, texts: Mapping[str, str]) -> bytes:
         """The body of the answer. Errors: those of binding, evaluating and rendering; Overload; Timeout."""
-        if self.count >= self._most:
-            raise Overload(f"Rejecting execution due to overload: {self.count} requests already wait for evaluation")
+        undone = max(self.count, self._pool.undone())  # the second has those whose client is gone
+        if undone >= self._most:
+            raise Overload(f"Rejecting execution due to overload: {undone} requests already wait for evaluation")
         loop = asyncio.get_running_loop()
         evaluation = _Evaluation(texts, loop.create_future())
         with self._taking:

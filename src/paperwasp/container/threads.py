@@ -24,21 +24,16 @@ class EmbeddingThreads(ThreadPool):
     """
 
     def __init__(self, name: str, threads: int, waiting: int = limits.embedding.WAITING) -> None:
-        """`waiting`: how much may wait for a thread, or be done by one, before the rest is refused."""
+        """`waiting`: how much may wait for a thread, or be done by one, before the rest is refused. Of what nobody
+        waits for any more, too: it keeps its room until a thread has met it."""
         super().__init__(name, threads)
         self._most = waiting
-        self.waiting = 0
-        """The work that waits for a thread, or is done by one."""
 
     async def run(self, work: Callable[_Given, _Made], *given: _Given.args, **named: _Given.kwargs) -> _Made:
         """Return what `work` returns, on a thread. Errors: those of `work`; Overload where too much waits."""
-        if self.waiting >= self._most:
-            raise Overload(f"Rejecting execution due to overload: {self.waiting} requests already wait for embedding")
-        self.waiting += 1
-        try:
-            return await asyncio.wrap_future(self.submit(work, *given, **named))
-        finally:
-            self.waiting -= 1
+        if (undone := self.undone()) >= self._most:
+            raise Overload(f"Rejecting execution due to overload: {undone} requests already wait for embedding")
+        return await asyncio.wrap_future(self.submit(work, *given, **named))
 
 
 # Requests that take long to read are read on a thread, while the event loop serves others.

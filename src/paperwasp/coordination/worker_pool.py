@@ -10,6 +10,7 @@ All threads begin with the pool: starting one waits until it has run, which take
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from collections.abc import Callable
@@ -18,11 +19,13 @@ from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from threading import Condition, Lock, Thread
-from typing import Any
+from typing import Any, Final
 
 from paperwasp import limits
 from paperwasp.base.threads import TaskQueue, ThreadPool
 from paperwasp.errors import Overload, PaperwaspError, Timeout, without_frames
+
+_LOG: Final = logging.getLogger("paperwasp.service")
 
 Work = Callable[[Any], object]
 """From a message to its answer; raises to answer with an error."""
@@ -42,6 +45,8 @@ class _Deadlines:
         self.expired = 0
         """Tasks that were answered here and are still in the queue."""
         self._thread = Thread(target=self._watch, name=f"{name}-deadlines", daemon=True)
+
+    def start(self) -> None:
         self._thread.start()
 
     def add(self, deadline_ns: int, claim: list[_Reply]) -> None:
@@ -54,7 +59,18 @@ class _Deadlines:
         with self._changed:
             self._is_closed = True
             self._changed.notify()
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def withdraw(self, claim: list[_Reply]) -> bool:
+        """Claim a task that is in the queue, and return whether nobody else has."""
+        with self._changed:
+            try:
+                claim.pop()
+            except IndexError:
+                return False
+            self.expired += 1
+            return True
 
     def skip(self) -> None:
         """A worker has met a task that was answered here."""
@@ -78,7 +94,7 @@ class _Deadlines:
                 except IndexError:  # a worker was first
                     continue
                 self.expired += 1
-            reply(Timeout("no time was left to search: it was used up in the queue"))
+            _tell(reply, Timeout("no time was left to search: it was used up in the queue"))
             del reply
 
 
@@ -93,27 +109,37 @@ class WorkerPool(ThreadPool):
         *,
         with_short: bool = True,
     ) -> None:
-        """`with_short`: whether there is one more thread for short work."""
+        """`with_short`: whether there is one more thread for short work. Errors: RuntimeError as of `resize`."""
         self._short = WorkerPool(f"{name}-short", 1, queue_length, with_short=False) if with_short else None
         super().__init__(name, 0, helps=self._short)
         self._deadlines = _Deadlines(name)
         self._queue_length = queue_length
-        self.resize(threads)
+        try:
+            self._deadlines.start()
+            self.resize(threads)
+        except RuntimeError:
+            self.shutdown()
+            raise
 
     def resize(self, threads: int) -> None:
-        """Have this number of threads. Those that are too many end behind what waits now. By one thread at a time."""
+        """Have this number of threads. Those that are too many end behind what waits now. By one thread at a time.
+
+        Errors: RuntimeError where the system has no room for so many; then there are as many as it has room for.
+        """
         for _ in range(threads, self.size):
             self._queue.waiting.put(None)
         self._threads[:] = [thread for thread in self._threads if thread.is_alive()]
         for _ in range(self.size, threads):
             self._add_thread()
+            self.size += 1
         self.size = threads
 
     def offer(self, work: Callable[[], None]) -> bool:
         """Have a thread that is idle do this, and return whether there is one. What work raises is lost."""
-        if self._is_shut or len(self._queue.undone) >= self.size:
-            return False
-        self._queue.put(partial(_do_offered, work))
+        with self._adding:
+            if self._is_shut or len(self._queue.undone) >= self.size:
+                return False
+            self._queue.put(partial(_do_offered, work))
         return True
 
     def is_wanted(self) -> bool:
@@ -126,13 +152,15 @@ class WorkerPool(ThreadPool):
         The answer is Timeout at the deadline (on the monotonic clock; 0: none) if the work has not begun by then.
         Errors: Overload, also when the pool is shut down.
         """
-        if self._is_shut:
-            raise Overload("the service is stopping")
         queue = self._queue
         if queue.waiting.qsize() - self._deadlines.expired >= self._queue_length:
             raise Overload(f"{self._queue_length} queries are waiting already (QUERY_QUEUE_LENGTH in paperwasp.limits)")
         claim = [reply]
         queue.put(partial(_answer, self._deadlines, work, message, claim))
+        if self._is_shut and self._deadlines.withdraw(
+            claim
+        ):  # looked at last: what ends the threads may be ahead of it
+            raise Overload("the service is stopping")
         if deadline_ns > 0 and len(queue.undone) >= self.size:  # it may have to wait
             self._deadlines.add(deadline_ns, claim)
 
@@ -172,8 +200,16 @@ def _answer(deadlines: _Deadlines, work: Work, message: Any, claim: list[_Reply]
     except Exception as error:
         answer = error
     queue.undone.pop()
-    reply(answer)
+    _tell(reply, answer)
     del answer  # of which this frame would be a part, where it is an error
+
+
+def _tell(reply: _Reply, answer: object) -> None:
+    """Reply. What that raises is logged: the thread goes on for the others."""
+    try:
+        reply(answer)
+    except Exception:
+        _LOG.exception("An answer could not be handed over")
 
 
 def _do_offered(work: Callable[[], None], queue: TaskQueue) -> None:
@@ -211,14 +247,14 @@ class PoolShare:
             try:
                 self._pool.answer(work, message, self._then_next(reply))
             except Overload as error:
-                reply(error)
+                _tell(reply, error)
                 task = self._next()
             else:
                 return
 
     def _then_next(self, reply: Callable[[object], None]) -> Callable[[object], None]:
         def done(answer: object) -> None:
-            reply(answer)
+            _tell(reply, answer)
             self._start(self._next())
 
         return done

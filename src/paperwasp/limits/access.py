@@ -16,7 +16,8 @@ ACCESS_REFUSALS_SECONDS: Final = 10.0
 ACCESS_FILTER_THREADS: Final = 8
 """Threads on which the request filters of a container run."""
 ACCESS_FILTERS_WAITING: Final = 1000
-"""Requests of a container that wait for filters; others are refused with 429."""
+"""Requests of a container that wait for filters; others are refused with 429. One whose time is over or whose client is
+gone counts until a thread has met it."""
 ACCESS_FILTER_SECONDS: Final = 10.0
 """How long the filters of a request may take, with the time for which it waits for a thread."""
 ACCESS_RACY_NS: Final = 100_000_000

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from paperwasp.components.embedders.base import Remembered
 from paperwasp.components.embedders.batches import Lane
+from tests.base.test_threads import refuse_threads
 
 
 class Model:
@@ -84,6 +85,24 @@ def test_threads_share_runs() -> None:
         thread.join()
     assert found == {number: [2 * number] for number in range(8)}
     assert runs == [[0], list(range(1, 8))]
+
+
+def test_a_lane_without_a_thread_refuses_and_goes_on_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[list[int]] = []
+
+    def run(items: Sequence[int]) -> list[int]:
+        runs.append(list(items))
+        return list(items)
+
+    lane = Lane(run, lambda item: 1)
+    with monkeypatch.context() as patch:
+        refuse_threads(patch)
+        for number in range(2):
+            with pytest.raises(RuntimeError, match="can't start new thread"):
+                lane.make([number])
+        assert lane.waiting() == []
+    assert lane.make([2], 60) == [2]
+    assert runs == [[2]]
 
 
 class Stepped:

@@ -82,3 +82,32 @@ def test_the_event_loop_goes_on_and_too_much_is_refused() -> None:
         assert await threads.run(lambda: threading.current_thread() is not threading.main_thread())
 
     asyncio.run(run())
+
+
+def test_what_nobody_waits_for_keeps_its_room_until_a_thread_has_met_it() -> None:
+    """Else ever more of it waits, with its requests, while the threads are held up."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def hold() -> bool:
+        begun.set()
+        return go_on.wait(30)
+
+    async def run() -> None:
+        threads = EmbeddingThreads("test", threads=1, waiting=3)
+        first = asyncio.create_task(threads.run(hold))
+        others = [asyncio.create_task(threads.run(int)) for _ in range(2)]
+        await loop_rounds()
+        assert begun.wait(30)
+        for task in others:
+            task.cancel()
+        await loop_rounds()
+        assert all(task.cancelled() for task in others)
+        with pytest.raises(Overload, match="3 requests already wait for embedding"):
+            await threads.run(int)
+        go_on.set()
+        assert await first
+        while threads.undone():
+            pass
+        assert await threads.run(int) == 0
+
+    asyncio.run(run())

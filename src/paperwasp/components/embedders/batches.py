@@ -52,16 +52,19 @@ class Lane(Generic[Item, Made]):
         self._thread = ThreadPool("model-run", 1)
 
     def make(self, items: Sequence[Item], timeout_seconds: float = math.inf) -> list[Made]:
-        """One value of each item. Errors: the first that `run` raises for one of them; TimeoutError."""
+        """One value of each item.
+
+        Errors: the first that `run` raises for one of them; TimeoutError; RuntimeError where no thread can be made.
+        """
         if not items:
             return []
         waiter = _Waiter(len(items))
         jobs = [_Job[Item, Made](item, self._length(item), waiter) for item in items]
         with self._lock:
+            if not self._is_running:
+                self._thread.submit(self._run_waiting)  # which finds what waits when this lock is free
+            self._is_running = True
             self._waiting.extend(jobs)
-            begins, self._is_running = not self._is_running, True
-        if begins:
-            self._thread.submit(self._run_waiting)
         if not waiter.wait(timeout_seconds):
             raise TimeoutError
         return [job.value() for job in jobs]

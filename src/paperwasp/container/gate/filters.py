@@ -74,7 +74,6 @@ class RequestFilters:
         self._preflights = frozenset(id for id, (name, _) in cors.items() if name == PREFLIGHT)
         self._is_strict = filtering.is_strict
         self._threads = ThreadPool("filter", ACCESS_FILTER_THREADS)
-        self._waiting = 0
 
     def begin(self, request: Request, server: str, admitted: Callable[[Request], Begun]) -> Begun:
         """Begin to answer a request at the server of that id: by `admitted`, or by the answer of a filter."""
@@ -96,16 +95,13 @@ class RequestFilters:
 
     async def _run(self, chain: Chain, request: Request, admitted: Callable[[Request], Begun]) -> Answer:
         """Errors: Overload where too many requests wait for filters; Timeout; InternalError."""
-        if self._waiting >= ACCESS_FILTERS_WAITING:
-            raise Overload(f"Rejecting execution due to overload: {self._waiting} requests already wait for filters")
-        self._waiting += 1
+        if (undone := self._threads.undone()) >= ACCESS_FILTERS_WAITING:
+            raise Overload(f"Rejecting execution due to overload: {undone} requests already wait for filters")
         try:
             running = asyncio.wrap_future(self._threads.submit(_pass, chain, request))
             passed = await asyncio.wait_for(running, ACCESS_FILTER_SECONDS)
         except TimeoutError:
             raise Timeout(f"The filters of the request took longer than {ACCESS_FILTER_SECONDS:g} s") from None
-        finally:
-            self._waiting -= 1
         return passed if isinstance(passed, Response) else await settled(admitted(passed))
 
 

@@ -135,8 +135,12 @@ class ConfigFollower:
             if application in self._busy:
                 self._told.add(application)
                 return
-            self._busy.add(application)
-            self._threads.submit(self._follow, application)
+            try:
+                self._threads.submit(self._follow, application)  # which takes it out of the busy ones under this lock
+            except RuntimeError:
+                _LOG.exception("No thread could be made to follow application %s: it is looked at later", application)
+            else:
+                self._busy.add(application)
 
     def _look_at_proposal(self, application: ApplicationId, is_withdrawn: bool) -> None:
         """A proposal that is withdrawn matters only where it was staged, or where nothing is served."""
