@@ -294,10 +294,8 @@ def test_what_cannot_go_does_not_take_the_change_back(
         assert (ignored.status_code, ignored.headers.get("X-Vespa-Ignored-Operation")) == (200, "true")
 
 
-def test_what_cannot_go_back_keeps_nothing_else_from_going_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of three clusters the third cannot change; then the first cannot change back, and the second does."""
+def test_no_cluster_goes_back_where_another_cannot_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three clusters the third cannot change to what is chosen; the others keep it, and do not change again."""
     clusters = [content(name) for name in ("one", "two", "three")]
     port = free_port()
     configured: list[tuple[str, int]] = []
@@ -306,7 +304,7 @@ def test_what_cannot_go_back_keeps_nothing_else_from_going_back(
     def failing(cluster: RunningCluster, generation: int, *arguments: Any) -> None:
         name = cluster.directory.name
         configured.append((name, generation))
-        if (name, generation) in (("three", 2), ("one", 1)):
+        if (name, generation) == ("three", 2):
             raise OSError(f"the disk of {name} is broken")
         real(cluster, generation, *arguments)
 
@@ -314,10 +312,11 @@ def test_what_cannot_go_back_keeps_nothing_else_from_going_back(
         active(service.deploy(application(container(), *clusters)))
         monkeypatch.setattr(RunningCluster, "configure", failing)
         answer = service.deploy(application(container(), container("new", port=port), *clusters))
-        monkeypatch.undo()
         assert (answer.json()["activated"], "the disk of three" in answer.text) == (False, True)
-        assert configured == [("one", 2), ("two", 2), ("three", 2), ("one", 1), ("two", 1)]
+        assert configured[:3] == [("one", 2), ("two", 2), ("three", 2)]
+        assert set(configured[3:]) <= {("three", 2)}  # it may be tried again meanwhile
         assert is_closed(port)
+        monkeypatch.undo()
         assert put(service.url, 1, "Blue Train").status_code == 200
         active(service.deploy(application(container(), container("new", port=port), *clusters)))
         assert titles(service.url, "one") == ["Blue Train"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,12 +22,17 @@ import pytest
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.configserver import Activation, ApplicationId
+from paperwasp.content.layouts.layout import Layout
+from paperwasp.content.log.records import markers_of
 from paperwasp.coordination.messenger import EmbeddedMessenger
+from paperwasp.coordination.operation_log import NewRecord
+from paperwasp.http.listening import PortTaken
 from paperwasp.http.messages import Request
 from paperwasp.server.process import open_file_log
 from paperwasp.server.roles.applications import Applications
 from paperwasp.server.roles.containers import Containers
 from paperwasp.server.roles.content_clusters import ContentClusters
+from paperwasp.server.roles.listener import Listener
 from tests.chance import SEED
 from tests.configserver.deploy_fixtures import build
 from tests.exchanges import whole
@@ -49,16 +55,16 @@ Fields = dict[str, tuple[str, str]]
 """By name, the type and the indexing of a field."""
 
 
-def model_of(fields: Fields, *more: str) -> ApplicationModel:
-    """An application with such documents of type music, and of further types without fields."""
+def model_of(fields: Fields, name: str = "music", port: int | None = None) -> ApplicationModel:
+    """An application with such documents of that type, and a container at that port, or at any."""
     declared = "".join(f"field {name} type {kind} {{ indexing: {how} }} " for name, (kind, how) in fields.items())
-    types = "".join(f'<document type="{name}" mode="index"/>' for name in ("music", *more))
+    http = "" if port is None else f'<http><server id="s" port="{port}"/></http>'
     files = {
         "services.xml": '<services version="1.0"><container id="default" version="1.0"><search/><document-api/>'
-        f'</container><content id="records" version="1.0"><redundancy>1</redundancy><documents>{types}</documents>'
-        '<nodes><node hostalias="n" distribution-key="0"/></nodes></content></services>',
-        "schemas/music.sd": f"schema music {{ document music {{ {declared} }} }}",
-        **{f"schemas/{name}.sd": f"schema {name} {{ document {name} {{}} }}" for name in more},
+        f'{http}</container><content id="records" version="1.0"><redundancy>1</redundancy><documents>'
+        f'<document type="{name}" mode="index"/></documents><nodes><node hostalias="n" distribution-key="0"/></nodes>'
+        "</content></services>",
+        f"schemas/{name}.sd": f"schema {name} {{ document {name} {{ {declared} }} }}",
     }
     return build(ApplicationPackage({path: text.encode() for path, text in files.items()}), DEFAULT)
 
@@ -70,13 +76,13 @@ class SwapFailed(Exception):
 class Process:
     """The roles of a process, without sockets, and what its documents must have."""
 
-    def __init__(self, directory: Path, fields: Fields) -> None:
+    def __init__(self, directory: Path, fields: Fields, port: int | None = None) -> None:
         self._directory = directory
         self._runner = asyncio.Runner()
         self.expected: dict[str, dict[str, Any]] = {}
         self.unknown: dict[str, set[str]] = {}
         """By document, the fields of which nothing is expected."""
-        self.chosen = Activation(1, DEFAULT, model_of(fields))
+        self.chosen = Activation(1, DEFAULT, model_of(fields, port=port))
         self.fields = fields
         """Of the chosen generation."""
         self._open()
@@ -144,8 +150,8 @@ class Process:
 
 
 @contextmanager
-def process(directory: Path, fields: Fields) -> Iterator[Process]:
-    running = Process(directory, fields)
+def process(directory: Path, fields: Fields, port: int | None = None) -> Iterator[Process]:
+    running = Process(directory, fields, port)
     try:
         yield running
     finally:
@@ -210,16 +216,109 @@ def test_a_crash_at_each_step_of_a_change(tmp_path: Path, step: str) -> None:
         running.check()
 
 
-def test_a_change_that_fails_at_the_swap_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_that_fails_at_the_swap_goes_on_from_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its layout is logged once: neither a further try, nor a restart, nor what is given up goes back or logs one."""
+    logged: list[int] = []
+
+    def note_markers_of(layout: Layout) -> list[NewRecord]:
+        logged.append(layout.generation)
+        return markers_of(layout)
+
+    monkeypatch.setattr("paperwasp.content.log.producer.markers_of", note_markers_of)
     with process(tmp_path, OLD) as running:
         running.put("before", WHOLE)
         activation = running.next(NEW)
+        running.choose(activation, NEW)
         fail_to_swap(running, activation, monkeypatch)
-        running.check()
-        running.put("after", WHOLE)
+        fail_to_swap(running, activation, monkeypatch)
+        running.applications.abandon(running.applications.stage(running.next(OLD)))
+        running.applications.restart(DEFAULT, None, "records", None)
         running.check()
         running.applications.commit(running.applications.stage(activation))
-        running.choose(activation, NEW)
+        assert logged == [1, 2]
+        running.put("after", {"kept": "blue", "other": "seven", "added": 1})
+        running.check()
+
+
+@pytest.mark.parametrize("call", ["restart", "clear"])
+def test_a_restart_waits_for_a_change_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    with process(tmp_path, OLD) as running:
+        staged = running.applications.stage(running.next(NEW))
+        order: list[str] = []
+        asked = threading.Event()
+        lock = threading.Lock()
+
+        class ObservedLock:
+            def __enter__(self) -> None:
+                if threading.current_thread() is restarting:
+                    asked.set()
+                lock.acquire()
+
+            def __exit__(self, *_: object) -> None:
+                lock.release()
+
+        def restart() -> None:
+            if call == "restart":
+                running.applications.restart(DEFAULT, None, None, "content")
+            else:
+                running.applications.clear(DEFAULT)
+
+        def adopt(*arguments: Any) -> None:
+            restarting.start()
+            asked.wait()
+            real(*arguments)
+            order.append("adopted")
+
+        restarting = threading.Thread(target=restart)
+        real = running.content.adopt
+        running.applications._locks[str(DEFAULT)] = ObservedLock()  # type: ignore[assignment]
+        monkeypatch.setattr(running.content, "adopt", adopt)
+        monkeypatch.setattr(running.content, call, lambda *_: order.append(call))
+        running.applications.commit(staged)
+        restarting.join()
+        assert order == ["adopted", call]
+
+
+def test_what_could_not_be_restored_keeps_its_documents_if_a_generation_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with process(tmp_path, OLD) as running:
+        running.put("before", WHOLE)
+
+        def take_port(*_: object) -> None:
+            raise PortTaken("port 8080 is taken")
+
+        with monkeypatch.context() as patched, pytest.raises(PortTaken):
+            patched.setattr(Containers, "stage", take_port)
+            running.crash()
+        other = Activation(2, DEFAULT, model_of({}, name="other"), 1)
+        running.applications.abandon(running.applications.stage(other))
+        running.applications.commit(running.applications.stage(running.chosen))
+        running.check()
+
+
+def test_a_port_is_not_given_up_that_serves_although_the_change_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with process(tmp_path, OLD, port=9001) as running:
+        closed: list[int] = []
+        first = Activation(2, DEFAULT, model_of(NEW, port=9002), 1)
+
+        def close(listener: Listener) -> None:
+            closed.append(listener.port)
+            if len(closed) == 1:
+                raise OSError("the port does not end")
+
+        monkeypatch.setattr(running.containers, "_close", close)
+        running.choose(first, NEW)
+        with pytest.raises(OSError, match="does not end"):
+            running.applications.commit(running.applications.stage(first))
+        assert closed == [9001]
+        assert list(running.containers.serving().values()) == [(9002, 2)]
+        running.put("after", {"kept": "blue", "other": "seven", "added": 1})
+        running.applications.commit(running.applications.stage(first))
+        assert closed == [9001, 9001]
+        assert list(running.containers.serving().values()) == [(9002, 2)]
         running.check()
 
 
@@ -244,13 +343,29 @@ def fail_to_swap(running: Process, activation: Activation, monkeypatch: pytest.M
         running.applications.commit(staged)
 
 
+def random_fields(chance: random.Random) -> Fields:
+    kinds = {name: chance.choice(tuple(VALUES)) for name in NAMES if chance.random() < 0.7}
+    return {name: (kind, chance.choice(INDEXING[kind])) for name, kind in kinds.items()}
+
+
+def go_on(running: Process, chance: random.Random) -> None:
+    """What comes after a chosen generation could not be served: at last that one, or a later one, is."""
+    match chance.choice(("tried again", "crash", "restart", "given up", "fixed")):
+        case "crash":
+            running.crash()
+        case "restart":
+            running.applications.restart(DEFAULT, None, None, "content")
+        case "given up":
+            running.applications.abandon(running.applications.stage(running.next(random_fields(chance))))
+        case "fixed":
+            fields = random_fields(chance)
+            running.choose(running.next(fields), fields)
+    running.applications.commit(running.applications.stage(running.chosen))
+
+
 def test_random_changes_and_crashes_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     print(f"seed {SEED}")  # noqa: T201
     chance = random.Random(SEED)
-
-    def random_fields() -> Fields:
-        kinds = {name: chance.choice(tuple(VALUES)) for name in NAMES if chance.random() < 0.7}
-        return {name: (kind, chance.choice(INDEXING[kind])) for name, kind in kinds.items()}
 
     def feed() -> None:
         for _ in range(chance.randrange(4)):
@@ -260,16 +375,19 @@ def test_random_changes_and_crashes_lose_nothing(tmp_path: Path, monkeypatch: py
             }
             chance.choice((running.put, running.assign))(document, fields)
 
-    with process(tmp_path, random_fields()) as running:
+    with process(tmp_path, random_fields(chance)) as running:
         for _ in range(ROUNDS):
             feed()
-            fields = random_fields()
+            fields = random_fields(chance)
             activation = running.next(fields)
             match chance.choice(
                 ("given up", "chosen", "chosen", "swap fails", "crash", "crash once chosen", "restart")
             ):
                 case "swap fails":
+                    running.choose(activation, fields)
                     fail_to_swap(running, activation, monkeypatch)
+                    running.check()
+                    go_on(running, chance)
                 case fate:
                     staged = running.applications.stage(activation)
                     feed()

@@ -43,7 +43,7 @@ def test_operations_keep_their_order_over_a_restart(tmp_path: Path) -> None:
     running = RunningCluster(tmp_path / "things", "app", "things", messenger, open_file_log)
     try:
         running.configure(1, cluster(""))
-        running.restart(1, cluster(""))
+        running.restart()
         assert messenger.done.wait(30)
         assert messenger.answers == [Outcome(False), Outcome(True)]
         fields = running._node.reader.get(doc_id("a", "thing"))

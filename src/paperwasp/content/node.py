@@ -108,6 +108,11 @@ class ContentNode:
         )
         self.operations.run(lambda: self._writer.configure(configured))
 
+    @property
+    def generation(self) -> int:
+        """The generation under whose layout operations are logged from now on. Any thread."""
+        return self._producer.layout.generation
+
     def graph_building(self) -> GraphBuilding:
         """Return the chore that builds missing graphs over vectors."""
         return GraphBuilding(self._current, self.operations, self.fault)

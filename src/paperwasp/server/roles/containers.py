@@ -3,7 +3,7 @@
 A change is staged, then committed or abandoned. To stage is to bind the ports that are new and to listen on them,
 so that one that is taken is known before anything has changed; until the change is committed, they answer that no
 application is there. To commit is to swap, in each container, one reference. A container that goes lets its requests
-end.
+end, and so do clients that must connect again; where that fails after the swap, the next commit goes on with it.
 
 The port of the command line, the front, is bound from the beginning. While no container has it, an empty one answers
 there that no application is active, or on which ports containers listen.
@@ -14,7 +14,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Coroutine, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -79,6 +80,8 @@ class Containers:
         self._places: dict[Role, Listener] = {}
         self._claims: dict[int, tuple[Listener, Role]] = {}
         """By port, also of changes that are not committed yet: no two of them can want the same port."""
+        self._after_swap: dict[str, deque[Callable[[], None]]] = {}
+        """By application, what is still to be done since its containers swapped."""
         self._reserved: Mapping[int, str] = {}
         self._record: PortRecord | None = None
         self._lock = threading.RLock()
@@ -191,18 +194,23 @@ class Containers:
         self._claims = {**others, **own}
 
     def abandon(self, change: StagedContainers) -> None:
-        """Gives up what was staged; all is as before."""
+        """Gives up what was staged; all is as before. What has swapped stays."""
+        serving = {role[1]: place for role, place in self._places.items() if role[0] == change.application}
         try:
             with self._lock:
                 self._reclaim(change.application)
-                if self._record:
+                if self._record and serving != change.listeners:
                     self._record.put(change.application, change.recorded, self.front_port)
         finally:
             for listener in change.opened:
-                self._close(listener)
+                if listener not in serving.values():
+                    self._close(listener)
 
     def commit(self, change: StagedContainers, generation: int, name: str, model: ApplicationModel) -> None:
-        """Serves the application by all its containers. When it raises, what was before still is."""
+        """Serves the application by all its containers.
+
+        Where it raises before the swap, what was before still is; after it, the next call goes on from there.
+        """
         with self._lock:
             apps = {container.id: self._app_of(change.application, container.id) for container in model.containers}
             _configure({apps[each.id]: Running(generation, model, each, name) for each in model.containers})
@@ -220,26 +228,29 @@ class Containers:
             own = {(change.application, cluster): listener for cluster, listener in change.listeners.items()}
             self._places = {**others, **own}
             self._reclaim(change.application)
+            left = self._after_swap.setdefault(change.application, deque())
+            needed = {listener.port for listener in change.listeners.values()}
+            for place in before.values():
+                if place.port not in needed:
+                    left += self._give_up(place)
+            left += [partial(self._reconnect, listener) for listener in changed]
         if self._access_logs is not None:
             self._access_logs.keep(change.application, apps)
-        needed = {listener.port for listener in change.listeners.values()}
-        for place in before.values():
-            if place.port not in needed:
-                self._give_up(place)
-        for listener in changed:
-            self._reconnect(listener)
+        while left:
+            left[0]()
+            left.popleft()
+        del self._after_swap[change.application]
 
     def _app_of(self, application: str, cluster: str) -> ContainerApp:
         place = self._places.get((application, cluster))
         return place.app if place else ContainerApp(self._messenger, application, accounts=self._accounts)
 
-    def _give_up(self, listener: Listener) -> None:
-        if listener is self._front:
-            listener.app = self._nobody
-            if listener.secure(None):
-                self._reconnect(listener)
-        else:
-            self._close(listener)
+    def _give_up(self, listener: Listener) -> list[Callable[[], None]]:
+        """Return the steps by which the listener serves no container any more."""
+        if listener is not self._front:
+            return [partial(self._close, listener)]
+        listener.app = self._nobody
+        return [partial(self._reconnect, listener)] if listener.secure(None) else []
 
     def restart(self, application: str, cluster: str) -> None:
         """Makes the container and its server again on the same port; who connects meanwhile waits."""

@@ -71,6 +71,8 @@ class RunningCluster:
         self.is_open = False
         self.generation = 0
         """The generation that it serves; 0: none, or a part of one."""
+        self._configured: tuple[int, ContentCluster] | None = None
+        """The last generation that its log has taken, and what it is to serve of that: it never goes back."""
         self._open(repair)
         messenger.serve(self._address, self._service.handle, self._service.handle_all)
 
@@ -91,19 +93,31 @@ class RunningCluster:
         self.generation = 0
         self.is_open = True
 
+    @property
+    def cluster(self) -> ContentCluster | None:
+        """What it was configured with last; None: nothing yet."""
+        return None if self._configured is None else self._configured[1]
+
     def check(self, generation: int, cluster: ContentCluster) -> None:
         """Errors: what `configure` would refuse. Changes nothing."""
         self._node.check(generation, cluster.schemas, _modes(cluster))
 
     def configure(self, generation: int, cluster: ContentCluster) -> None:
-        """Serves these schemas when it returns. The documents of types that are not among them are gone."""
+        """Serves these schemas when it returns. The documents of types that are not among them are gone.
+
+        Where it raises, another call goes on from there: a layout that is logged already is not logged again.
+        """
         self.generation = 0
         key = _node_of(cluster).distribution_key
         threads, most_of_query = query_threads(cluster.declared.tuning)
         self._pool.resize(threads)
         self._service.resize(threads, most_of_query)
         self._helpers.configure(most_of_query)
-        self._node.configure(generation, cluster.schemas, _modes(cluster), key)
+        try:
+            self._node.configure(generation, cluster.schemas, _modes(cluster), key)
+        finally:
+            if self._node.generation == generation:
+                self._configured = generation, cluster
         view = self._node.reader.view()
         self._served.compile_all(view.schemas, view.modes)
         self._keep_house(cluster)
@@ -135,14 +149,14 @@ class RunningCluster:
         self._gate.observe(self._probe())
         return limits.RESOURCE_SAMPLE_SECONDS
 
-    def restart(self, generation: int, cluster: ContentCluster) -> None:
-        """Stops the node and opens it again; messages wait for it.
+    def restart(self) -> None:
+        """Stops the node and opens it again, as it was configured last; messages wait for it.
 
         Errors: those of opening. Then all messages are refused, until another restart succeeds.
         """
-        self._replace_node(generation, cluster, self._close)
+        self._replace_node(self._close)
 
-    def clear(self, generation: int, cluster: ContentCluster) -> None:
+    def clear(self) -> None:
         """Forgets all documents: a new node, without any, serves from now on; messages wait for it.
 
         Errors: as of `restart`.
@@ -153,16 +167,17 @@ class RunningCluster:
             self._close(checkpoint=False)
             self.directory.rename(forgotten / "cluster")
 
-        self._replace_node(generation, cluster, forget)
+        self._replace_node(forget)
         threading.Thread(target=shutil.rmtree, args=(forgotten, True), name="forgetting", daemon=True).start()
 
-    def _replace_node(self, generation: int, cluster: ContentCluster, close: Callable[[], None]) -> None:
+    def _replace_node(self, close: Callable[[], None]) -> None:
         waiting = _Waiting()
         self._messenger.replace(self._address, waiting.handle)
         try:
             close()
             self._open(repair=False)
-            self.configure(generation, cluster)
+            if self._configured is not None:
+                self.configure(*self._configured)
         except Exception as error:
             self._close()
             waiting.refuse(InternalError(f"The content cluster could not be opened again: {error}"))

@@ -6,7 +6,9 @@ A change has three steps. The generation is chosen after the first, and the cont
     adopt    they have the new schemas: the new layout is logged; document types that are removed are still served
     settle   what goes is gone: document types and clusters that the application has no more, with their documents
 
-So what is put while a generation is staged is kept whole by the old schemas, whether it is chosen or given up.
+So what is put while a generation is staged is kept whole by the old schemas, whether it is chosen or given up. Once it
+is chosen, clusters only go forward: where one cannot adopt it, those that have keep it, and `adopt` is called again.
+To go back would lose what a field, an index or a document type of the new schemas has been given meanwhile.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from __future__ import annotations
 import logging
 import shutil
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -52,80 +54,73 @@ class ContentClusters:
         self._probe = probe
         self._lock = threading.Lock()
         self._running: dict[tuple[str, str], RunningCluster] = {}
-        self._settled: dict[str, tuple[int, Mapping[str, ContentCluster]]] = {}
+        self._staged: dict[str, list[str]] = {}
+        """By application, the clusters that were opened for a generation which is not chosen yet."""
 
     def stage(self, application: str, generation: int, clusters: Sequence[ContentCluster]) -> None:
         """Open the clusters that are new, and check that the others can serve their new schemas.
 
-        Errors: those of opening, and those that `adopt` would raise now; then all is as before.
+        New is a cluster of which there is nothing on disk. Errors: those of opening, and those that `adopt` would raise
+        now; then all is as before.
         """
-        _, before = self._settled.get(application, (0, {}))
+        running = self._ids(application)
+        self._staged[application] = [cluster.id for cluster in clusters if cluster.id not in running]
         try:
+            new = [cluster for cluster in clusters if not (self._directory / application / cluster.id).exists()]
             for cluster in clusters:
-                self._get_open(application, cluster.id).check(generation, _extend(before.get(cluster.id), cluster))
-            for cluster in clusters:
-                if cluster.id not in before:
-                    self._get_open(application, cluster.id).configure(generation, cluster)
+                found = self._get_open(application, cluster.id)
+                found.check(generation, _extend(found.cluster, cluster))
+            for cluster in new:
+                self._get_open(application, cluster.id).configure(generation, cluster)
         except BaseException:
-            self.revert(application)
+            self.abandon(application)
             raise
+
+    def abandon(self, application: str) -> None:
+        """Stop the clusters that were opened for the staged generation; nothing is deleted."""
+        for cluster_id in self._staged.pop(application, ()):
+            try:
+                if cluster_id in self._ids(application):
+                    self._stop(application, cluster_id)
+            except Exception:
+                _LOG.exception("Content cluster '%s' of %s did not stop as it should", cluster_id, application)
 
     def adopt(self, application: str, generation: int, clusters: Sequence[ContentCluster]) -> None:
         """All of `clusters` serve their schemas, and still the document types that go.
 
-        Call it once the generation is chosen: fields that go, and values that do not fit a new type, are gone. On an
-        error, `revert` takes back what has changed.
+        Call it once the generation is chosen: fields that go, and values that do not fit a new type, are gone. Where it
+        raises, another call goes on with the clusters that have not changed yet.
         """
-        _, before = self._settled.get(application, (0, {}))
+        self._staged.pop(application, None)
         for cluster in clusters:
-            if cluster.id in before:
-                extended = _extend(before[cluster.id], cluster)
-                self._get_open(application, cluster.id).configure(generation, extended)
-
-    def revert(self, application: str) -> None:
-        """All serve again what was settled last. Clusters that are new stop; nothing is deleted.
-
-        A cluster that cannot do so now does with the next change or start: that keeps nothing else from going back.
-        """
-        generation, settled = self._settled.get(application, (0, {}))
-        for cluster_id in self._ids(application):
-            try:
-                if cluster_id not in settled:
-                    self._stop(application, cluster_id)
-                elif (running := self._get_open(application, cluster_id)).generation != generation:
-                    running.configure(generation, settled[cluster_id])
-            except Exception:
-                _LOG.exception("Content cluster '%s' of %s still has what was given up", cluster_id, application)
+            running = self._get_open(application, cluster.id)
+            if running.generation != generation:
+                running.configure(generation, _extend(running.cluster, cluster))
 
     def settle(self, application: str, generation: int, clusters: Sequence[ContentCluster]) -> None:
         """The application has these clusters with these document types; all others go, with their documents.
 
-        What cannot go now goes with the next change or start: that is no reason to take the change back.
+        What cannot go now goes with the next change or start: that is no reason to try the change again.
         """
-        _, before = self._settled.get(application, (0, {}))
         for cluster in clusters:
-            if _extend(before.get(cluster.id), cluster) is not cluster:
+            running = self._get_open(application, cluster.id)
+            if _extend(running.cluster, cluster) is not cluster:
                 try:
-                    self._get_open(application, cluster.id).configure(generation, cluster)
+                    running.configure(generation, cluster)
                 except Exception:
                     what = "document types that it should not"
                     _LOG.exception("Content cluster '%s' of %s still has %s", cluster.id, application, what)
-        self._settled[application] = (generation, MappingProxyType({cluster.id: cluster for cluster in clusters}))
         self._drop_clusters(application, {cluster.id for cluster in clusters})
-        if not clusters:
-            del self._settled[application]
 
     def restart(self, application: str, cluster_id: str) -> None:
         """Stops the cluster's node and opens it again; requests wait. Errors: those of opening it."""
-        generation, settled = self._settled[application]
-        self._running[application, cluster_id].restart(generation, settled[cluster_id])
+        self._running[application, cluster_id].restart()
 
     def clear(self, application: str) -> None:
         """All content clusters of the application forget their documents; requests wait. Errors: those of opening a
         cluster."""
-        generation, settled = self._settled[application]
-        for cluster_id, cluster in settled.items():
-            self._get_open(application, cluster_id).clear(generation, cluster)
+        for cluster_id in self._ids(application):
+            self._get_open(application, cluster_id).clear()
 
     def open_files(self) -> list[SourceFile]:
         """The files of all content clusters, open, each cluster's as of one moment, with names below the folder of
