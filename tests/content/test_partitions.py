@@ -21,6 +21,7 @@ from paperwasp.content.checkpoints.checkpoint_writer import CheckpointWriter
 from paperwasp.content.log.moved_records import MovedRecord
 from paperwasp.content.log.records import Mutate
 from paperwasp.content.partitions import importing
+from paperwasp.content.partitions.dropping import drop_documents
 from paperwasp.content.partitions.exporting import PartitionExport
 from paperwasp.content.partitions.frames import (
     MAGIC,
@@ -307,7 +308,7 @@ def test_an_import_waits_for_a_checkpoint_that_is_being_written(
     picture, export = moved(first, 3)
     export.close()
     go_on, is_written, write = threading.Event(), [], Checkpoints.write
-    interrupt, drop, writers = CheckpointWriter.interrupt, importing.drop_documents, second.node._checkpoints
+    interrupt, drop, writers = CheckpointWriter.interrupt, drop_documents, second.node._checkpoints
 
     def held(checkpoints: Checkpoints, *arguments: Any) -> None:
         assert go_on.wait(60)
