@@ -25,8 +25,9 @@ class MemoryLog:
             self.records.append(LogRecord(record.partition, mark, record.kind, record.payload, 0, "memory", offset))
         return marks
 
-    def read(self, applied: Sequence[Mark]) -> Iterator[LogRecord]:
-        return (record for record in list(self.records) if record.sequence > applied[record.partition].sequence)
+    def read(self, applied: Sequence[Mark], partition: int | None = None) -> Iterator[LogRecord]:
+        after = (record for record in list(self.records) if record.sequence > applied[record.partition].sequence)
+        return (record for record in after if partition in (None, record.partition))
 
     def refusals(self, applied: Sequence[Mark]) -> Iterator[LogRecord]:
         waiting = MemoryLog.read(self, applied)
@@ -68,7 +69,7 @@ class FakeLog(MemoryLog):
         self.faults: list[str] = []
         """What is done once, to some record of the next reading, if it has one for it: "gap", "swap", "backwards"."""
 
-    def read(self, applied: Sequence[Mark]) -> Iterator[LogRecord]:
+    def read(self, applied: Sequence[Mark], partition: int | None = None) -> Iterator[LogRecord]:
         """As of `OperationLog`, in another order and up to somewhere."""
         waiting = [self._some(partition, mark.sequence) for partition, mark in enumerate(applied)]
         given: list[LogRecord] = []

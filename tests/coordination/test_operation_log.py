@@ -91,6 +91,13 @@ class TestConformance:
             contents(again, [START, Mark(1, applied[1].crc ^ 1), *NOTHING[2:]])
         again.close()
 
+    def test_a_partition_is_read_by_itself(self, make: LogFactory, tmp_path: Path) -> None:
+        log = make(tmp_path)
+        marks = log.append([NewRecord(1, b"a"), NewRecord(2, b"b"), NewRecord(1, b"c")])
+        applied = [START, marks[0], *NOTHING[2:]]
+        assert [record.payload for record in log.read(applied, 1)] == [b"c"]
+        log.close()
+
     @settings(max_examples=30, deadline=None)
     @given(
         appends=st.lists(st.lists(st.tuples(st.integers(0, 15), st.binary(max_size=50)), min_size=1), max_size=8),
@@ -119,6 +126,36 @@ class TestConformance:
         again = make(path)
         assert contents(again, trimmed if trim_at < len(appends) else NOTHING) == expected
         again.close()
+
+
+def test_what_is_trimmed_while_somebody_reads_is_missed_where_it_was_needed(tmp_path: Path) -> None:
+    log = FileOperationLog(tmp_path)
+    mark = log.append([NewRecord(3, b"applied")])[0]
+    log.skip_to(log.last())
+    log.append([NewRecord(5, b"of another"), NewRecord(7, b"", RecordKind.REFUSED)])
+    log.skip_to(log.last())
+    log.append([NewRecord(5, b"last of another"), NewRecord(7, b"", RecordKind.REFUSED)])
+    applied = [*NOTHING[:3], mark, *NOTHING[4:]]
+    idle, all_of_it, refusals = log.read(NOTHING, 3), log.read(NOTHING), log.refusals(applied)
+    assert [next(idle).payload, next(all_of_it).payload] == [b"applied", b"applied"]
+    assert next(refusals).partition == 7
+    log.trim(log.last())
+    log.append([NewRecord(3, b"later")])
+    assert list(idle) == [] == list(refusals), "each as of when it was begun"
+    with pytest.raises(Corruption, match=r"records 1\.\.2 of partition 5 are missing before this file"):
+        list(all_of_it)
+    assert [record.payload for record in log.read(applied, 3)] == [b"later"], "whatever was trimmed of others"
+    log.close()
+
+
+def test_a_file_that_is_gone_though_nobody_trimmed_it_is_named(tmp_path: Path) -> None:
+    log = FileOperationLog(tmp_path)
+    log.append([NewRecord(3, b"a")])
+    (path,) = tmp_path.glob("*.log")
+    path.unlink()
+    with pytest.raises(Corruption, match=f"{path.name}: offset 0: this file is missing"):
+        contents(log)
+    log.close()
 
 
 def fill(path: Path) -> list[LogRecord]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
@@ -75,15 +75,17 @@ class OperationLog(Protocol):
         Errors: NoSpace, InternalError: nothing was appended, and the next call may succeed.
         """
 
-    def read(self, applied: Sequence[Mark]) -> Iterator[LogRecord]:
-        """All records after `applied` (one mark per partition) whose `append` has returned. Any thread.
+    def read(self, applied: Sequence[Mark], partition: int | None = None) -> Iterator[LogRecord]:
+        """All records after `applied` (one mark per partition) whose `append` has returned; with `partition`, those of
+        that one, whatever the log has forgotten of others. Any thread.
 
         Errors: Corruption when the log does not continue there: records are missing, or the last applied one is another
         than the log holds.
         """
 
     def refusals(self, applied: Sequence[Mark]) -> Iterator[LogRecord]:
-        """Return the records after `applied` that refuse operations of records before; quick where there are none."""
+        """Return the records after `applied` that refuse operations of records before, but for those that the log has
+        forgotten; quick where there are none."""
 
     def trim(self, applied: Sequence[Mark]) -> None:
         """Lets the log forget records up to `applied`. How many it forgets, and when, is its own affair."""
@@ -165,25 +167,34 @@ class FileOperationLog:
             self._marks = marks
             return appended
 
-    def read(self, applied: Sequence[Mark]) -> Iterator[LogRecord]:
+    def read(self, applied: Sequence[Mark], partition: int | None = None) -> Iterator[LogRecord]:
+        partitions = range(limits.PARTITIONS) if partition is None else (partition,)
         with self._lock:
             files, last, size_bytes = list(self._files), list(self._marks), self._size
-        for partition, mark in enumerate(applied):
-            if mark.sequence > last[partition].sequence:
-                missing = f"{last[partition].sequence + 1}..{mark.sequence}"
+        for number in partitions:
+            if applied[number].sequence > last[number].sequence:
+                missing = f"{last[number].sequence + 1}..{applied[number].sequence}"
                 raise LogDamage(
                     f"{files[-1].path}: offset {size_bytes}: the log ends here; records {missing} of partition"
-                    f" {partition} are applied and not in the log"
+                    f" {number} are applied and not in the log"
                 )
-        self._check_start(files[0], applied)
+        self._check_start(files[0], applied, partitions)
         for file in files:
-            yield from self._read_file(file, applied, last)
+            data = self._data_of(file)
+            if data is None:  # what is left says whether it had any of these
+                given = [max(mark, base) for mark, base in zip(applied, file.header.bases, strict=True)]
+                self._check_start(self._first_file(), given, partitions)
+                continue
+            for record in self._records_in(data, file, applied, last):
+                if record.partition in partitions:
+                    yield record
 
     def refusals(self, applied: Sequence[Mark]) -> Iterator[LogRecord]:
         with self._lock:
             files, last = [file for file in self._files if file.has_refusals], list(self._marks)
         for file in files:
-            for record in self._read_file(file, applied, last):
+            data = self._data_of(file)
+            for record in self._records_in(data or memoryview(b""), file, applied, last):
                 if record.kind == _REFUSED:
                     yield record
 
@@ -305,8 +316,9 @@ class FileOperationLog:
         self._descriptor = descriptor
         self._size = os.fstat(descriptor).st_size
 
-    def _check_start(self, first: _LogFile, applied: Sequence[Mark]) -> None:
-        for partition, (mark, base) in enumerate(zip(applied, first.header.bases, strict=True)):
+    def _check_start(self, first: _LogFile, applied: Sequence[Mark], partitions: Iterable[int]) -> None:
+        for partition in partitions:
+            mark, base = applied[partition], first.header.bases[partition]
             if mark.sequence < base.sequence:
                 missing = f"{mark.sequence + 1}..{base.sequence}"
                 raise LogDamage(
@@ -314,8 +326,22 @@ class FileOperationLog:
                 )
             _check_same(mark, base, partition, f"{first.path}: header")
 
-    def _read_file(self, file: _LogFile, applied: Sequence[Mark], last: Sequence[Mark]) -> Iterator[LogRecord]:
-        data = memoryview(file.path.read_bytes())
+    def _data_of(self, file: _LogFile) -> memoryview | None:
+        """The bytes of a file; None where it was trimmed since it was listed. Errors: Corruption."""
+        try:
+            return memoryview(file.path.read_bytes())
+        except FileNotFoundError:
+            if file.header.number >= self._first_file().header.number:
+                raise LogDamage(f"{file.path}: offset 0: this file is missing") from None
+            return None
+
+    def _first_file(self) -> _LogFile:
+        with self._lock:
+            return self._files[0]
+
+    def _records_in(
+        self, data: memoryview, file: _LogFile, applied: Sequence[Mark], last: Sequence[Mark]
+    ) -> Iterator[LogRecord]:
         for record in log_format.scan(data):
             mark = applied[record.partition]
             _check_same(mark, record.mark, record.partition, f"{file.path}: offset {record.offset}")

@@ -103,8 +103,8 @@ class PartitionExport:
         applied = list(self._log.last())
         applied[self._partition] = after or self._given
         refused = refused_entries(self._log, applied)
-        for record in self._log.read(applied):
-            if record.partition == self._partition and record.sequence <= last.sequence:
+        for record in self._log.read(applied, self._partition):
+            if record.sequence <= last.sequence:
                 yield encode_record(_moved(record, refused.get((record.partition, record.sequence), ())))
                 self._given = record.mark
 
