@@ -15,10 +15,11 @@ from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.threads import ThreadPool
-from paperwasp.configserver import Activation, ApplicationId, ConfigServer
+from paperwasp.configserver import Activation, ApplicationId, ConfigServer, PrepareOptions
 from paperwasp.configserver.convergence import Convergence, Proposal, Report
 from paperwasp.configserver.deadline import Deadline
 from paperwasp.configserver.preparation import Models, Packages
+from paperwasp.configserver.reindexing import ReindexingRepository
 from paperwasp.configserver.repository import Active, SessionRepository, State
 from paperwasp.coordination.config_store import Entry, FileConfigStore
 from paperwasp.coordination.disk import Disk
@@ -409,7 +410,115 @@ def test_what_is_served_after_all_is_taken_up(tmp_path: Path) -> None:
     assert server.applications.current_generation(DEFAULT) == 2
     assert server.sessions.get("default", prepared.session.id).state is State.ACTIVE
     assert server.reindexing.of(DEFAULT).runs.keys() == {("music", "music")}
-    assert server._activations.unserved == set()
+    assert server._activations.unfinished == set()
+
+
+def wait_for_catching_up(server: ConfigServer) -> None:
+    """Returns when what was to be caught up has been tried."""
+    server._threads.submit(lambda: None).result()
+
+
+@pytest.mark.parametrize("step", ["record_activated", "begin_scheduled"])
+@pytest.mark.parametrize("is_served_late", [True, False])
+def test_what_could_not_be_taken_up_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_served_late: bool, step: str
+) -> None:
+    """Whether it fails in the activation or when the generation is served at last."""
+
+    def fail(*_: object) -> None:
+        raise OSError("the disk is broken")
+
+    store, service, clock = FileConfigStore(tmp_path, NO_SYNC), FullDisk(), Clock()
+    server = ConfigServer(store, build, environment=CLOCK)
+    service.is_full = False
+    follower = follow(server, service, clock.environment)
+    deploy(server, "music")
+    with monkeypatch.context() as broken:
+        broken.setattr(server.sessions if step == "record_activated" else server.reindexing, step, fail)
+        service.is_full = is_served_late
+        if is_served_late:
+            assert server.deployments.prepare_and_activate(PACKAGES["allowed"])[1] is not None
+            stop_watching(follower, store)
+            service.is_full = False
+            clock.seconds += limits.SERVE_RETRY_FIRST_SECONDS
+            follower._look(DEFAULT)
+        else:
+            with pytest.raises(OSError, match="the disk is broken"):
+                server.deployments.prepare_and_activate(PACKAGES["allowed"])
+        wait_for_catching_up(server)
+        server.catch_up_all()
+        wait_for_catching_up(server)
+        assert server.reindexing.of(DEFAULT).runs == {}
+    server.catch_up_all()
+    wait_for_catching_up(server)
+    assert server.applications.current_generation(DEFAULT) == 2
+    assert server.sessions.get("default", 2).state is State.ACTIVE
+    assert server.reindexing.of(DEFAULT).runs.keys() == {("music", "music")}
+    assert server._activations.unfinished == set()
+
+
+def test_what_is_reported_when_nobody_waits_any_more_is_taken_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = config_server(FileConfigStore(tmp_path, NO_SYNC))
+    deploy(server, "music")
+    real = server.convergence.wait_until_served
+
+    def time_out(application: ApplicationId, generation: int) -> None:
+        real(application, generation)
+        raise DeployTimeout("No answer")
+
+    with monkeypatch.context() as late:
+        late.setattr(server.convergence, "wait_until_served", time_out)
+        assert isinstance(server.deployments.prepare_and_activate(PACKAGES["allowed"])[1], DeployTimeout)
+    server.catch_up_all()
+    wait_for_catching_up(server)
+    assert server.applications.current_generation(DEFAULT) == 2
+    assert server.reindexing.of(DEFAULT).runs.keys() == {("music", "music")}
+
+
+@pytest.mark.parametrize("fixes", [("music",), ("title-matched", "music")])
+def test_a_generation_that_was_never_served_is_reindexed_for_all_the_same(
+    tmp_path: Path, fixes: tuple[str, ...]
+) -> None:
+    """Content may have its layout: an index that it drops is empty when a later generation has that again."""
+    store, service = FileConfigStore(tmp_path, NO_SYNC), FullDisk()
+    server = ConfigServer(store, build, environment=CLOCK)
+    service.is_full = False
+    follow(server, service)
+    deploy(server, "music")
+    service.is_full = True
+    options = PrepareOptions(DEFAULT, ignore_validation_errors=True)
+    for failing in ("allowed", *fixes[:-1]):
+        assert isinstance(server.deployments.prepare_and_activate(PACKAGES[failing], options)[1], NoSpace)
+    service.error = PortTaken("port 8080 is taken")
+    assert isinstance(server.deployments.prepare_and_activate(PACKAGES["type-changed"], options)[1], Conflict)
+    service.error, service.is_full = None, False
+    deploy(server, fixes[-1])
+    assert server.reindexing.of(DEFAULT).runs.keys() == {("music", "music")}
+    assert not server.reindexing.of(DEFAULT).scheduled
+
+
+def test_what_is_not_chosen_keeps_what_waits_for_the_generation_that_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, service = FileConfigStore(tmp_path, NO_SYNC), FullDisk()
+    server = ConfigServer(store, build, environment=CLOCK)
+    service.is_full = False
+    follow(server, service)
+    deploy(server, "music")
+    service.is_full = True
+    assert server.deployments.prepare_and_activate(PACKAGES["allowed"])[1] is not None
+    waiting = ReindexingRepository(store).get(DEFAULT).scheduled
+    assert waiting.keys() == {("music", "music")}
+
+    def fail(*_: object) -> None:
+        raise OSError("the disk is broken")
+
+    with monkeypatch.context() as broken, pytest.raises(OSError, match="the disk is broken"):
+        broken.setattr(server.sessions, "set_active", fail)
+        server.deployments.prepare_and_activate(PACKAGES["allowed"])
+    assert ReindexingRepository(store).get(DEFAULT).scheduled == waiting
 
 
 def test_a_fix_is_staged_and_not_given_up_for_what_failed(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import errno
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 from paperwasp.application.model import empty_model
@@ -47,8 +48,9 @@ class Activations:
         self._reindexing = reindexing
         self._convergence = convergence
         self._environment = environment
-        self.unserved: Final[set[ApplicationId]] = set()
-        """Applications whose active generation could not be served when it was to be. Any thread may look."""
+        self.unfinished: Final[set[ApplicationId]] = set()
+        """Applications whose active generation was not served when it was to be, or what comes after that failed:
+        `catch_up` is to be called until they are gone from here. Any thread may look."""
 
     def activate(self, session: Session, force: bool, deadline: Deadline) -> tuple[Session, Activation]:
         """Makes the session's package the active one of its application.
@@ -69,8 +71,9 @@ class Activations:
         chosen = Active(session.id, session.id, application, self._sessions.last_number(), previous)
         self._switch(chosen, revision, activation, causes)
         _log.info("Activated session %d of application %s", session.id, application)
-        self._sessions.record_activated(activated)
-        self._reindexing.begin_scheduled(application)
+        with self._finishing(application):
+            self._sessions.record_activated(activated)
+            self._reindexing.begin_scheduled(application)
         return activated, activation
 
     def delete(self, application: ApplicationId, deadline: Deadline) -> None:
@@ -95,32 +98,39 @@ class Activations:
         Errors: InvalidInput and Conflict where its package or ports are in the way; those of reconfiguring.
         """
         application, generation = active.application, active.generation
-        self._applications.want(application, generation)
-        self._wait_until_served(application, generation)
-        if active.session_id is None:
-            self._applications.set_running(Activation(generation, application, empty_model(), is_deletion=True))
-            self._forget(application)
-            return
-        session = self._sessions.get(application.tenant, active.session_id)
-        model = self._models.of_session(session, application)
-        self._applications.set_running(Activation(generation, application, model, active.previous_generation))
+        with self._finishing(application):
+            self._applications.want(application, generation)
+            self._convergence.wait_until_served(application, generation)
+            if active.session_id is None:
+                self._applications.set_running(Activation(generation, application, empty_model(), is_deletion=True))
+                self._forget(application)
+                return
+            session = self._sessions.get(application.tenant, active.session_id)
+            model = self._models.of_session(session, application)
+            self._applications.set_running(Activation(generation, application, model, active.previous_generation))
         try:
-            self._sessions.record_activated(session)
-            self._reindexing.begin_scheduled(application)
+            with self._finishing(application):
+                self._sessions.record_activated(session)
+                self._reindexing.begin_scheduled(application)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
-            _log.warning("The disk is full: what is reindexed of %s is left to the next start", application)
+            _log.warning("The disk is full: what is reindexed of %s begins when there is room", application)
 
     def catch_up(self, application: ApplicationId) -> None:
-        """Takes up a generation that is served now, and could not be when it was activated or restored.
+        """Takes up a generation that is served now, and was not when it was activated or restored, or that could not be
+        taken up then.
 
-        Errors: as of `restore`.
+        Errors: as of `restore`; then it is to be called again.
         """
         active, _ = self._sessions.active(application)
-        if application not in self.unserved or active is None:
+        if application not in self.unfinished:
             return
-        if all(served >= active.generation for served in self._convergence.generations(application)):
+        if active is None:
+            self.unfinished.discard(application)
+            return
+        served = self._convergence.generations(application)
+        if served and min(served) >= active.generation:
             self.restore(active)
 
     def _switch(self, chosen: Active, revision: int, activation: Activation, causes: Mapping[Target, str]) -> None:
@@ -132,32 +142,36 @@ class Activations:
         application = chosen.application
         with self._convergence.propose(chosen):
             if causes:
-                self._reindexing.schedule(application, causes, chosen.generation)
+                self._reindexing.schedule(application, causes, chosen.generation, chosen.previous_generation)
             try:
                 self._sessions.set_active(chosen, revision)
             except Exception:
                 if causes:
-                    self._unschedule(application)
+                    self._unschedule(application, chosen.generation)
                 raise
             self._applications.want(application, chosen.generation)
             try:
-                self._wait_until_served(application, chosen.generation)
+                with self._finishing(application):
+                    if application in self.unfinished:
+                        self._reindexing.carry_over(application, chosen.generation, chosen.previous_generation)
+                    self._convergence.wait_until_served(application, chosen.generation)
             except PaperwaspError as error:
                 raise _chosen_nevertheless(error, chosen.generation) from error
         self._applications.set_running(activation)
 
-    def _wait_until_served(self, application: ApplicationId, generation: int) -> None:
-        """Errors: as of `Convergence.wait_until_served`; then `catch_up` is to be called when it is served."""
+    @contextmanager
+    def _finishing(self, application: ApplicationId) -> Iterator[None]:
+        """What fails inside is left to `catch_up`."""
         try:
-            self._convergence.wait_until_served(application, generation)
-        except PaperwaspError:
-            self.unserved.add(application)
+            yield
+        except Exception:
+            self.unfinished.add(application)
             raise
-        self.unserved.discard(application)
+        self.unfinished.discard(application)
 
-    def _unschedule(self, application: ApplicationId) -> None:
+    def _unschedule(self, application: ApplicationId, generation: int) -> None:
         try:
-            self._reindexing.unschedule(application)
+            self._reindexing.unschedule(application, generation)
         except Exception:
             _log.exception(
                 "What was to be reindexed of %s for a generation that is not active stays listed", application

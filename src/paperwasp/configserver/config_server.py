@@ -76,6 +76,8 @@ class ConfigServer:
         )
 
         self._threads = ThreadPool("catching-up", 1)
+        self._catching_up: set[ApplicationId] = set()
+        """Those that wait for the thread."""
         self._stop_watching = self.convergence.watch_served(self._catch_up_later)
 
     def restore(self) -> None:
@@ -98,13 +100,20 @@ class ConfigServer:
         """Begins to reindex what is to be."""
         self._reindexer.start()
 
+    def catch_up_all(self) -> None:
+        """Takes up soon, on a thread, what could not be taken up when it was activated. Call it now and then."""
+        for application in list(self._activations.unfinished):
+            self._catch_up_later(application)
+
     def _catch_up_later(self, application: ApplicationId) -> None:
         """Takes up, on a thread, a generation that may be served now and could not be at first."""
-        if application in self._activations.unserved:
+        if application in self._activations.unfinished and application not in self._catching_up:
+            self._catching_up.add(application)
             with suppress(RuntimeError):  # it is being closed
                 self._threads.submit(self._catch_up, application)
 
     def _catch_up(self, application: ApplicationId) -> None:
+        self._catching_up.discard(application)  # first: what is reported from now on is looked at again
         try:
             self.deployments.catch_up(application)
         except Exception:

@@ -149,11 +149,11 @@ class Deployments:
             call()
 
     def catch_up(self, application: ApplicationId) -> None:
-        """Takes up what is active of an application once it is served, where it could not be at first.
+        """Takes up what is active of an application once it is served, where that could not be at first.
 
         Errors: LockFailure; those of finishing the activation.
         """
-        if application in self._activations.unserved:
+        if application in self._activations.unfinished:
             with self._locks.hold(application, self._deadline(ACTIVATE_SECONDS)):
                 self._activations.catch_up(application)
 

@@ -92,15 +92,34 @@ class ApplicationReindexing(Struct, frozen=True):
         runs = self.runs if enabled else {target: run.as_halted() for target, run in self.runs.items()}
         return replace(self, enabled=enabled, runs=runs)
 
-    def with_scheduled(self, causes: Mapping[Target, str], generation: int) -> ApplicationReindexing:
-        """These types are reindexed once that generation is active."""
-        new = {target: Scheduled(generation, cause) for target, cause in causes.items()}
-        return replace(self, scheduled={**self.scheduled, **new})
+    def with_scheduled(self, causes: Mapping[Target, str], generation: int, previous: int = 0) -> ApplicationReindexing:
+        """These types are reindexed once that generation is active.
 
-    def with_active(self, generation: int, model: ApplicationModel, now_ms: int) -> ApplicationReindexing:
-        """With that generation active: runs scheduled for it are ready, those of types that it lacks are dropped."""
+        What waits for the previous one, which is chosen and may not be served yet, stays: it waits for either.
+        """
+        new = {target: Scheduled(generation, cause) for target, cause in causes.items()}
+        stays = {target: waiting for target, waiting in self.scheduled.items() if waiting.generation == previous}
+        return replace(self, scheduled={**self.scheduled, **new, **stays})
+
+    def with_carried_over(self, generation: int, previous: int) -> ApplicationReindexing:
+        """With what waits for the previous generation waiting for that one, which is chosen now."""
+        carried = {t: replace(s, generation=generation) for t, s in self.scheduled.items() if s.generation == previous}
+        return replace(self, scheduled={**self.scheduled, **carried})
+
+    def without_scheduled(self, generation: int) -> ApplicationReindexing:
+        """Without what waits for that generation, which does not become active."""
+        kept = {target: waiting for target, waiting in self.scheduled.items() if waiting.generation != generation}
+        return replace(self, scheduled=kept)
+
+    def with_active(
+        self, generation: int, model: ApplicationModel, now_ms: int, previous: int = 0
+    ) -> ApplicationReindexing:
+        """With that generation active: runs scheduled for it are ready, those of types that it lacks are dropped.
+
+        Runs scheduled for the previous one are ready, too: that was chosen and has never been served.
+        """
         known = set(targets_of(model))
-        ready = {t: s for t, s in self.scheduled.items() if s.generation == generation and t in known}
+        ready = {t: s for t, s in self.scheduled.items() if s.generation in (generation, previous) and t in known}
         kept = replace(self, scheduled={}, runs={t: run for t, run in self.runs.items() if t in known})
         for target, scheduled in ready.items():
             kept = kept.with_ready([target], now_ms, 1.0, scheduled.cause)
@@ -197,18 +216,25 @@ class ReindexingControl:
         self._repository.update(application, lambda found: change(found, self._environment.time_ns() // 1_000_000))
         self._wake()
 
-    def schedule(self, application: ApplicationId, causes: Mapping[Target, str], generation: int) -> None:
+    def schedule(
+        self, application: ApplicationId, causes: Mapping[Target, str], generation: int, previous: int
+    ) -> None:
         """These types are reindexed once that generation is active."""
-        self._repository.update(application, lambda found: found.with_scheduled(causes, generation))
+        self._repository.update(application, lambda found: found.with_scheduled(causes, generation, previous))
 
-    def unschedule(self, application: ApplicationId) -> None:
-        """No generation that reindexing waits for becomes active."""
-        self._repository.update(application, lambda found: replace(found, scheduled={}))
+    def carry_over(self, application: ApplicationId, generation: int, previous: int) -> None:
+        """What waits for the previous generation, which was never served, waits for that one, which is chosen now."""
+        self._repository.update(application, lambda found: found.with_carried_over(generation, previous))
+
+    def unschedule(self, application: ApplicationId, generation: int) -> None:
+        """That generation does not become active: nothing waits for it."""
+        self._repository.update(application, lambda found: found.without_scheduled(generation))
 
     def begin_scheduled(self, application: ApplicationId) -> None:
         """Makes the runs ready that waited for the generation that is active now."""
         running = self._applications.running_of(application)
-        self.change(application, lambda found, now_ms: found.with_active(running.generation, running.model, now_ms))
+        generation, previous = running.generation, running.previous_generation
+        self.change(application, lambda found, now_ms: found.with_active(generation, running.model, now_ms, previous))
 
     def forget(self, application: ApplicationId) -> None:
         """Nothing is kept of an application that is deleted."""

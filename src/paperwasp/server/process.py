@@ -206,7 +206,7 @@ class ServerProcess:
         self.config_server.start()
         self.containers.start()
         self.config.start()
-        self._follower.look_from_time_to_time()
+        self._follower.look_from_time_to_time(self.config.catch_up_all)
 
     def _start_telemetry(self, endpoint: str) -> None:
         """Sends traces and metrics from now on. In the event loop."""

@@ -98,13 +98,17 @@ class ConfigFollower:
         ]
         self.look_at_all()
 
-    def look_from_time_to_time(self) -> None:
-        """Has all applications be looked at now and then, until this is closed: a store elsewhere may lose to tell."""
+    def look_from_time_to_time(self, look_too: Callable[[], None]) -> None:
+        """Has all applications be looked at now and then, until this is closed: a store elsewhere may lose to tell.
+
+        `look_too` is called then, too.
+        """
 
         def look() -> None:
             while not self._closed.wait(limits.CONFIG_RESYNC_SECONDS):
                 try:
                     self.look_at_all()
+                    look_too()
                 except Exception:
                     _LOG.exception("What the config store says could not be read")
 
