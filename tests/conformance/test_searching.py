@@ -14,6 +14,7 @@ from paperwasp.search.query import Query
 from paperwasp.search.query_resources import QueryClock
 from tests import web
 from tests.conformance.conftest import Served
+from tests.patience import default_timeout
 
 ALL = "select * from music where true"
 BLUE = "select * from music where userQuery()"
@@ -189,7 +190,8 @@ def test_timeouts(served: Served, timeout: str) -> None:
 
 def test_the_default_timeout(served: Served) -> None:
     assert limits.QUERY_TIMEOUT_MS == 500
-    traced = web.post(f"{served.url}/search/", json={"yql": ALL, "tracelevel": 1}).text
+    with default_timeout():
+        traced = web.post(f"{served.url}/search/", json={"yql": ALL, "tracelevel": 1}).text
     assert "timeout=500ms" in traced
 
 

@@ -14,6 +14,7 @@ import httpx
 
 from paperwasp.server.process import ServerProcess, Settings
 from tests import web
+from tests.patience import patient_queries
 from tests.service.music import package
 
 HOST = "127.0.0.1"
@@ -101,7 +102,8 @@ def deployed_service(data_directory: Path, port: int = 0, config_port: int = 0, 
     try:
         if "error" in box:
             raise box["error"]
-        yield Deployed(box["service"])
+        with patient_queries():
+            yield Deployed(box["service"])
     finally:
         if "service" in box:
             box["loop"].call_soon_threadsafe(box["end"].set)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from tests import messengers, replicas
+from tests import messengers, patience, replicas
 from tests.service.warm import WarmProcess, can_be_warm
 
 _READY = re.compile(r"Ready in ([0-9.]+) s: .* http://127\.0\.0\.1:(\d+), deployments on http://127\.0\.0\.1:(\d+)")
@@ -47,6 +47,7 @@ def running_service(data_directory: Path, *arguments: str, first: str = "") -> I
     Where nothing is executed first, it is forked from a process that has imported everything.
     """
     first = "".join(each.PRELUDE for each in (replicas, messengers) if each.ENABLED) + first
+    first = first and f"{first}\n{patience.PRELUDE}"
     log = (data_directory.parent / f"{data_directory.name}.log").open("a+")
     kind = subprocess.Popen[Any] if first or not can_be_warm() else WarmProcess
     started = command(data_directory, *arguments, first=first)

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import paperwasp
+from tests import patience
 
 PAPERWASP: Final = (sys.executable, "-m", "paperwasp")
 ROOT: Final = Path(__file__).parent.parent.parent
@@ -124,6 +125,7 @@ def _import_all() -> None:
         if package not in NOT_OF_A_SERVICE and parts[-1] != "__main__":
             with contextlib.suppress(ImportError):  # of an extra that is not installed
                 importlib.import_module(module.name)
+    patience.begin()
 
 
 def _fork_for(answering: socket.socket) -> dict[str, Any] | None:

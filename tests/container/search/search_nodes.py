@@ -25,6 +25,7 @@ from paperwasp.http.messages import Request, Response
 from paperwasp.schema import parse_schemas
 from paperwasp.search.served import ServedSchemas
 from paperwasp.server.roles.content_service import ContentService
+from tests.patience import patient_queries
 
 _FIELDS = """
     field title type string { indexing: index | summary
@@ -112,6 +113,7 @@ def running() -> Iterator[Running]:
     served = ServedSchemas()
     messenger = EmbeddedMessenger()
     with ExitStack() as stack:
+        stack.enter_context(patient_queries())
         directory = Path(stack.enter_context(TemporaryDirectory()))
         loop = asyncio.new_event_loop()
         stack.callback(loop.close)

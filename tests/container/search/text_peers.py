@@ -23,6 +23,7 @@ from paperwasp.search.served import ServedSchemas
 from paperwasp.search.text_query import RouteQuery, TextAnswer, TextQuery
 from paperwasp.server.roles.content_service import ContentService
 from tests.container.search.search_nodes import Running, put, remove, update
+from tests.patience import patient_queries
 
 SCHEMA = """
 schema music {
@@ -200,6 +201,7 @@ def peers(source: str = SCHEMA) -> Iterator[Peers]:
     schema = parse_schemas({"schemas/music.sd": source}).schemas["music"]
     messenger = Counting()
     with ExitStack() as stack:
+        stack.enter_context(patient_queries())
         directory = Path(stack.enter_context(TemporaryDirectory()))
         loop = asyncio.new_event_loop()
         stack.callback(loop.close)
