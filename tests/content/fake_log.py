@@ -42,6 +42,9 @@ class MemoryLog:
     def last(self) -> tuple[Mark, ...]:
         return tuple(self._marks)
 
+    def identity(self) -> str:
+        return f"{id(self):032x}"
+
     def size_bytes(self) -> int:
         return sum(len(record.payload) for record in self.records)
 

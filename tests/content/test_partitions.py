@@ -18,9 +18,8 @@ from paperwasp import limits
 from paperwasp.content.checkpoints import checkpoint
 from paperwasp.content.checkpoints.checkpoint import Checkpoints
 from paperwasp.content.checkpoints.checkpoint_writer import CheckpointWriter
-from paperwasp.content.log.moved_records import MovedRecord
-from paperwasp.content.log.records import Mutate
-from paperwasp.content.partitions import importing
+from paperwasp.content.log.moved_records import MovedRecord, PartitionMark
+from paperwasp.content.log.records import Entry, EntryKind, Mutate, records_of
 from paperwasp.content.partitions.dropping import drop_documents
 from paperwasp.content.partitions.exporting import PartitionExport
 from paperwasp.content.partitions.frames import (
@@ -61,6 +60,12 @@ def digest_of(node: TestNode, partition: int) -> str:
     found: list[str] = []
     node.node.operations.run(lambda: found.append(digest(node.node._current.state).partitions[partition]))
     return found[0]
+
+
+def mark_of(node: TestNode, partition: int) -> PartitionMark:
+    """How far a partition has come, of which the node itself has logged everything."""
+    state = node.node._current.state
+    return PartitionMark(node.log.identity(), state.layout.fingerprint, state.applied[partition])
 
 
 def picture_of(export: PartitionExport) -> io.BytesIO:
@@ -253,8 +258,8 @@ def test_foreign_input_is_named(pair: tuple[TestNode, TestNode], tmp_path: Path)
         second.node.export_partition(16)
     with started(tmp_path / "third", {"music": MUSIC}) as third, pytest.raises(Conflict, match="the schemas"):
         third.node.partition_importer(3).take_picture(io.BytesIO(picture))
-    future = encode_frame(FrameKind.HEADER, frames_of(picture)[0][9:].replace(b'"version":1', b'"version":9', 1))
-    with pytest.raises(PaperwaspError, match="version 9; known is 1"):
+    future = encode_frame(FrameKind.HEADER, frames_of(picture)[0][9:].replace(b'"version":2', b'"version":9', 1))
+    with pytest.raises(PaperwaspError, match="version 9; known is 2"):
         second.node.partition_importer(3).take_picture(io.BytesIO(MAGIC + future))
 
 
@@ -308,7 +313,7 @@ def test_an_import_waits_for_a_checkpoint_that_is_being_written(
     picture, export = moved(first, 3)
     export.close()
     go_on, is_written, write = threading.Event(), [], Checkpoints.write
-    interrupt, drop, writers = CheckpointWriter.interrupt, drop_documents, second.node._checkpoints
+    interrupt, writers = CheckpointWriter.interrupt, second.node._checkpoints
 
     def held(checkpoints: Checkpoints, *arguments: Any) -> None:
         assert go_on.wait(60)
@@ -321,12 +326,12 @@ def test_an_import_waits_for_a_checkpoint_that_is_being_written(
     def dropped(state: NodeState, partition: int) -> None:
         is_written.append(writers._thread is not None and writers._thread.is_alive())
         go_on.set()
-        drop(state, partition)
+        drop_documents(state, partition)
 
     monkeypatch.setattr(Checkpoints, "write", held)
     second.node.operations.run(writers.start)
     monkeypatch.setattr(CheckpointWriter, "interrupt", interrupted)
-    monkeypatch.setattr(importing, "drop_documents", dropped)
+    monkeypatch.setattr("paperwasp.content.partitions.importing.drop_documents", dropped)
     second.node.partition_importer(3).take_picture(io.BytesIO(picture))
     assert is_written == [False]
     assert digest_of(second, 3) == digest_of(first, 3)
@@ -405,11 +410,11 @@ def test_records_follow_each_other(pair: tuple[TestNode, TestNode]) -> None:
     with pytest.raises(Corruption, match="of kind 9"):
         importer.take_records([encode_record(first_record._replace(kind=9))])
     assert digest_of(second, 3) == before
-    assert importer.take_records(frames) == decode_record(frames[-1]).mark
+    assert importer.take_records(frames).mark == decode_record(frames[-1]).mark
     last = decode_record(frames[-1])
     with pytest.raises(Corruption, match="is another than was taken before"):
-        importer.take_records([encode_record(MovedRecord(last.mark._replace(crc=1), last.kind, last.payload))])
-    assert importer.take_records(frames) == last.mark
+        importer.take_records([encode_record(last._replace(mark=last.mark._replace(crc=1)))])
+    assert importer.take_records(frames).mark == last.mark
     assert digest_of(second, 3) == digest_of(first, 3)
     with pytest.raises(Conflict, match="was taken already"):
         importer.take_picture(io.BytesIO(picture))
@@ -437,17 +442,24 @@ def test_a_change_of_schemas_on_the_way(pair: tuple[TestNode, TestNode]) -> None
     export.close()
 
 
-@pytest.mark.parametrize("is_new", [False, True])
-def test_operations_under_other_schemas_are_not_taken(pair: tuple[TestNode, TestNode], is_new: bool) -> None:
+@pytest.mark.parametrize("importer_of", ["before", "picture", "configuration", "start"])
+def test_operations_under_other_schemas_are_not_taken(
+    pair: tuple[TestNode, TestNode], tmp_path: Path, importer_of: str
+) -> None:
     """This node was given other ones too early: what has no place there would be lost without a word."""
     first, second = pair
     picture, export = moved(first, 3)
     importer, name = second.node.partition_importer(3), names_of(3, 8)[7]
     importer.take_picture(io.BytesIO(picture))
-    if is_new:
+    if importer_of == "picture":
         importer = second.node.partition_importer(3)
     first.apply(put(name, title="before the change", year=5))
     second.node.configure(2, {"book": BOOK})
+    if importer_of == "start":
+        second.crash()
+        second.__dict__.update(start(tmp_path / "second", {"book": BOOK}).__dict__)
+    if importer_of in ("start", "configuration"):
+        importer = second.node.partition_importer(3)
     with pytest.raises(Conflict, match="the schemas are not those of this node"):
         importer.take_records(export.records())
     assert importer.take_records([]) == export.mark
@@ -495,11 +507,119 @@ def test_a_partition_that_came_moves_on(pair: tuple[TestNode, TestNode], tmp_pat
     export.close()
 
 
+def test_records_and_marks_of_another_log_are_refused(pair: tuple[TestNode, TestNode], tmp_path: Path) -> None:
+    """Though their sequences would follow: the third node has logged as much as the first one."""
+    first, second = pair
+    name = names_of(3, 1)[0]
+    with started(tmp_path / "third") as third:
+        picture, export = moved(first, 3)
+        while third.log.last()[3].sequence < export.mark.sequence:
+            third.apply(put(name, title="of the third node"))
+        _, other = moved(third, 3)
+        importer = second.node.partition_importer(3)
+        importer.take_picture(io.BytesIO(picture))
+        third.apply(put(name, title="of the third node"))
+        before = digest_of(second, 3)
+        for _ in range(2):
+            with pytest.raises(Conflict, match="is of another log than partition 3 was taken from"):
+                importer.take_records(other.records(other.mark))
+            assert importer.take_records([]) == export.mark and digest_of(second, 3) == before
+            again(second, tmp_path / "second")
+            importer = second.node.partition_importer(3)
+        with pytest.raises(Conflict, match="is of another log"):
+            list(other.records(export.mark))
+        other.close()
+        with pytest.raises(Conflict, match="is of another log"):
+            third.node.drop_partition(3, export.mark)
+        export.close()
+
+
+def test_a_partition_of_an_older_checkpoint_takes_no_records(
+    pair: tuple[TestNode, TestNode], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not say of which log the partition is."""
+    first, second = pair
+    picture, export = moved(first, 3)
+    monkeypatch.setattr(checkpoint, "_describe_imported", lambda found: [[3, *found[3].mark]])
+    second.node.partition_importer(3).take_picture(io.BytesIO(picture))
+    again(second, tmp_path / "second")
+    first.apply(put(names_of(3, 1)[0], title="on its way"))
+    importer = second.node.partition_importer(3)
+    with pytest.raises(Conflict, match="is of another log than"):
+        importer.take_records(export.records())
+    assert importer.take_picture(io.BytesIO(picture)) == export.mark
+    export.close()
+
+
+def test_a_picture_of_another_log_may_be_of_a_lower_sequence(pair: tuple[TestNode, TestNode], tmp_path: Path) -> None:
+    first, second = pair
+    picture, export = moved(first, 3)
+    export.close()
+    importer = second.node.partition_importer(3)
+    importer.take_picture(io.BytesIO(picture))
+    with started(tmp_path / "third") as third:
+        picture, other = moved(third, 3)
+        other.close()
+        assert importer.take_picture(io.BytesIO(picture)) == other.mark
+        assert other.mark.sequence < export.mark.sequence and digest_of(second, 3) == digest_of(third, 3)
+
+
+def test_a_partition_is_not_dropped_that_was_taken_under_other_schemas(pair: tuple[TestNode, TestNode]) -> None:
+    first, _ = pair
+    mark = mark_of(first, 3)._replace(layout="00" * 16)
+    with pytest.raises(Conflict, match="under other schemas"):
+        first.node.drop_partition(3, mark)
+    assert first.get(names_of(3, 12)[4]) is not None
+
+
+@pytest.mark.parametrize("with_checkpoint", [False, True])
+def test_a_partition_that_is_fed_here_takes_no_more_records(
+    pair: tuple[TestNode, TestNode], tmp_path: Path, with_checkpoint: bool
+) -> None:
+    first, second = pair
+    picture, export = moved(first, 3)
+    names = names_of(3, 12)
+    second.node.partition_importer(3).take_picture(io.BytesIO(picture))
+    second.apply(put(names_of(4, 1)[0], title="of another partition"))
+    assert second.node.partition_importer(3).take_records([]) == export.mark
+    second.apply(put(names[4], title="of the second node"))
+    if with_checkpoint:
+        second.node.checkpoint()
+    first.apply(put(names[4], title="late"))
+    for _ in range(2):
+        with pytest.raises(Conflict, match="was changed here since"):
+            second.node.partition_importer(3).take_records(export.records(export.mark))
+        again(second, tmp_path / "second")
+    assert second.get(names[4])["title"] == "of the second node"
+    export.close()
+
+
+def test_operations_that_are_refused_for_good_end_the_move(pair: tuple[TestNode, TestNode], tmp_path: Path) -> None:
+    """Also after a crash: nothing of the record counts as taken."""
+    first, second = pair
+    picture, export = moved(first, 3)
+    importer = second.node.partition_importer(3)
+    importer.take_picture(io.BytesIO(picture))
+    unknown = DocumentId("n", "unknown", names_of(3, 1)[0])
+    while partition_of(unknown.gid) != 3:
+        unknown = DocumentId("n", "unknown", unknown.user_specified + "x")
+    entry = Entry(EntryKind.REMOVE, unknown.text, unknown.gid, "unknown", 1)
+    following = Mark(export.mark.sequence + 1, 5)
+    record = MovedRecord(export.mark.log, following, RecordKind.OPERATIONS, records_of([entry])[0].payload)
+    with pytest.raises(Corruption, match="cannot be applied by this node: begin with a new picture"):
+        importer.take_records([encode_record(record)])
+    for _ in range(2):
+        with pytest.raises(Conflict, match="its picture comes first"):
+            second.node.partition_importer(3).take_records([])
+        again(second, tmp_path / "second")
+    export.close()
+
+
 def test_the_worked_example() -> None:
     page = (Path(__file__).parent.parent.parent / "docs" / "internals" / "formats" / "partition.md").read_text()
     lines = page.split("## Worked example")[1].split("```")[1].strip().splitlines()
     frame = bytes.fromhex("".join(line[:30] for line in lines))
-    record = MovedRecord(Mark(7, 0x01020304), 1, b"\4\0\0\0\0")
+    record = MovedRecord(bytes(range(16)).hex(), Mark(7, 0x01020304), 1, b"\4\0\0\0\0")
     assert encode_record(record) == frame
     assert decode_record(frame) == record
 
@@ -522,7 +642,7 @@ def test_records_are_taken_in_chunks(pair: tuple[TestNode, TestNode], monkeypatc
     frames = list(export.records())
     with pytest.raises(Corruption):
         importer.take_records([*frames[:3], frames[3][:-1]])
-    assert importer.take_records([]) == decode_record(frames[2]).mark
+    assert importer.take_records([]).mark == decode_record(frames[2]).mark
     importer.take_records(frames)
     assert digest_of(second, 3) == digest_of(first, 3)
     export.close()
@@ -551,7 +671,7 @@ def test_records_before_a_wrong_one_are_taken(pair: tuple[TestNode, TestNode], w
     with pytest.raises((Corruption, ConnectionError)):
         importer.take_records(stream())
     taken = importer.take_records([])
-    assert taken == decode_record(given[2]).mark
+    assert taken.mark == decode_record(given[2]).mark
     assert importer.take_records(export.records(taken)).sequence == export.mark.sequence + len(names)
     assert digest_of(second, 3) == digest_of(first, 3)
     assert not list(export.records())
@@ -591,7 +711,7 @@ def test_records_wait_for_the_end_of_a_fault(pair: tuple[TestNode, TestNode], mo
     assert second.get(name) == shown and second.log.last() == logged
     monkeypatch.undo()
     second.node.operations.run(second.node._recover)
-    assert importer.take_records(frames) == decode_record(frames[-1]).mark
+    assert importer.take_records(frames).mark == decode_record(frames[-1]).mark
     assert digest_of(second, 3) == digest_of(first, 3)
     assert second.get(other) == {"title": "applied by half"}
     export.close()
@@ -614,7 +734,7 @@ def test_what_the_log_refuses_does_not_move(pair: tuple[TestNode, TestNode], def
     assert answers[1] == Outcome(False, Refusal.UNFIT)
     defect.undo()
     first.apply(put(names[6], title="afterwards"))
-    assert importer.take_records(export.records()) == first.log.last()[3]
+    assert importer.take_records(export.records()) == mark_of(first, 3)
     assert [second.get(name)["title"] for name in names[3:7]] == ["fine", f"title {names[4]}", "fine", "afterwards"]
     assert digest_of(second, 3) == digest_of(first, 3)
     export.close()
@@ -688,7 +808,7 @@ def test_a_partition_is_dropped_once_another_node_has_it(pair: tuple[TestNode, T
     assert first.get(names[4]) is not None
     kept = [digest_of(first, partition) for partition in range(limits.PARTITIONS) if partition != 3]
     for _ in range(2):
-        first.node.drop_partition(3, first.log.last()[3])
+        first.node.drop_partition(3, mark_of(first, 3))
         assert [first.get(name) for name in names] == [None] * len(names)
         assert first.get(other) is not None
         again(first, tmp_path / "first")
@@ -703,7 +823,7 @@ def test_a_partition_that_came_and_was_dropped_takes_no_records(pair: tuple[Test
     picture, export = moved(first, 3)
     importer = second.node.partition_importer(3)
     importer.take_picture(io.BytesIO(picture))
-    second.node.drop_partition(3, second.log.last()[3])
+    second.node.drop_partition(3, mark_of(second, 3))
     first.apply(put(names_of(3, 1)[0], title="late"))
     with pytest.raises(Conflict, match="its picture comes first"):
         importer.take_records(export.records())
@@ -731,7 +851,7 @@ def test_a_crash_while_a_partition_is_dropped_leaves_all_or_nothing(
         monkeypatch.setattr(checkpoint, name, copy_first(getattr(checkpoint, name)))
     for kind, name in ((Disk, "write_whole"), (Disk, "make_directory"), (StoreWrites, "forget")):
         monkeypatch.setattr(kind, name, copy_first(getattr(kind, name)))
-    first.node.drop_partition(3, first.log.last()[3])
+    first.node.drop_partition(3, mark_of(first, 3))
     monkeypatch.undo()
     shutil.copytree(tmp_path / "first", tmp_path / "last")
     here = []

@@ -537,3 +537,18 @@ def test_what_is_no_record_is_refused() -> None:
     for wrong in ([(0, b"")], [(0, "text", 1)], [(-1, b"", 1)], [None]):
         with pytest.raises((TypeError, RuntimeError)):
             _core.log_records(RECORD_MAGIC, wrong, [0], 7)
+
+
+def test_each_log_has_an_identity_that_stays(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    found = []
+    for name in ("one", "other", "one"):
+        log = FileOperationLog(tmp_path / name)
+        found.append(log.identity())
+        assert log.identity() == found[-1] and len(bytes.fromhex(found[-1])) == 16
+        assert [file.name for file in log.open_files()] == [f"{1:016d}.log", log_end.NAME], "a copy is another log"
+        log.close()
+    assert found[0] == found[2] != found[1]
+    (tmp_path / "one" / "IDENTITY").write_text("damaged")
+    log = FileOperationLog(tmp_path / "one")
+    assert log.identity() not in found and "this names no log" in caplog.text
+    log.close()

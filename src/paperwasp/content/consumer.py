@@ -68,6 +68,9 @@ class Consumer:
             applied = marks_after(current.state.applied, batch.records, batch.marks)
             outcomes = apply_entries(current.state, entries)
             current.state.applied = applied
+            if current.state.imported:
+                for record in batch.records:
+                    current.state.note_own(record.partition, record.kind)
             current.publish()
         except Exception as error:
             return self._apply_again(error, batch)

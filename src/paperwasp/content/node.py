@@ -26,6 +26,7 @@ from paperwasp.content.checkpoints.checkpoint_writer import CheckpointWriter
 from paperwasp.content.consumer import Consumer
 from paperwasp.content.fault import Fault
 from paperwasp.content.layouts.configuration import NO_MODES, Configuration
+from paperwasp.content.log.moved_records import PartitionMark
 from paperwasp.content.log.operation_queue import OperationQueue
 from paperwasp.content.log.producer import Producer
 from paperwasp.content.partitions.dropping import drop_documents
@@ -179,22 +180,26 @@ class ContentNode:
         self.operations.run(find)
         return found[0]
 
-    def drop_partition(self, partition: int, mark: Mark) -> None:
+    def drop_partition(self, partition: int, mark: PartitionMark) -> None:
         """Forget all documents of a partition that another node has taken up to `mark`, and that any was removed. They
         are gone for good when it returns; a crash before leaves all of them. Done twice, it is done once.
 
-        Errors: Conflict while the partition is exported, or where it has other records than up to `mark`; those of a
-        checkpoint, which leave what was before.
+        Errors: Conflict while the partition is exported, or where it has other records than up to `mark`, or other
+        schemas; those of `Consumer.change_beside_log`.
         """
         check_partition(partition)
+        if mark.log != self._log.identity():
+            raise Conflict(f"what the other node has of partition {partition} is of another log than this node's")
 
         def drop() -> None:
             self._consumer.check()
             self._checkpoints.check_not_exported(partition)
-            if (last := self._current.state.applied[partition]) != mark:
+            if (last := self._current.state.applied[partition]) != mark.mark:
                 raise Conflict(
                     f"partition {partition} has come to record {last.sequence}, the other node to {mark.sequence}"
                 )
+            if self._current.state.layout.fingerprint != mark.layout:
+                raise Conflict(f"partition {partition} was taken under other schemas than those of this node")
             self._consumer.change_beside_log(partial(drop_documents, partition=partition))
 
         self.operations.run(drop)

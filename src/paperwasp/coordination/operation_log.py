@@ -38,6 +38,8 @@ __all__ = ["START", "FileOperationLog", "LogRecord", "Mark", "NewRecord", "Opera
 _LOGGER: Final = logging.getLogger(__name__)
 _REFUSED: Final = RecordKind.REFUSED
 _FILE_NAME: Final = compile_later(r"(\d{16})\.log")
+_IDENTITY: Final = "IDENTITY"
+_DIGITS: Final = compile_later(r"[0-9a-f]{32}")
 
 
 class NewRecord(NamedTuple):
@@ -95,6 +97,9 @@ class OperationLog(Protocol):
 
     def last(self) -> tuple[Mark, ...]:
         """The last record of every partition."""
+
+    def identity(self) -> str:
+        """Return 32 hexadecimal digits that no other log has; they stay. Errors: NoSpace, InternalError."""
 
     def size_bytes(self) -> int:
         """How much room the log takes."""
@@ -220,6 +225,22 @@ class FileOperationLog:
     def last(self) -> tuple[Mark, ...]:
         with self._lock:
             return tuple(self._marks)
+
+    def identity(self) -> str:
+        path = self._directory / _IDENTITY
+        with self._lock:
+            try:
+                found = path.read_bytes()
+                if not _DIGITS.fullmatch(found.decode(errors="replace")):
+                    _LOGGER.warning("%s: this names no log; it gets another name", path)
+                    raise FileNotFoundError
+            except FileNotFoundError:
+                found = self._environment.token_bytes(16).hex().encode()
+                try:
+                    REAL_DISK.write_whole(path, found)
+                except OSError as error:
+                    raise self._refusal(error) from error
+            return found.decode()
 
     def size_bytes(self) -> int:
         """The size of all files of the log on disk."""

@@ -30,6 +30,7 @@ from msgspec import Struct
 from paperwasp.base.env import sync_directory
 from paperwasp.base.patterns import compile_later
 from paperwasp.content.layouts.layout import Layout
+from paperwasp.content.log.moved_records import PartitionMark
 from paperwasp.content.state.bitmaps import GrowingBitmap, lids_of
 from paperwasp.content.state.node_state import NodeState
 from paperwasp.content.state.relayout import change_layout
@@ -62,7 +63,7 @@ class FrozenState(Struct, frozen=True):
     directory: Path
     layout: Layout
     applied: tuple[Mark, ...]
-    imported: Mapping[int, Mark]
+    imported: Mapping[int, PartitionMark]
     timestamp_us: int
     limit: int
     dead_bytes: int
@@ -128,7 +129,7 @@ class Checkpoints:
             "version": _VERSION,
             "layout": orjson.loads(frozen.layout.to_bytes()),
             "applied": [list(mark) for mark in frozen.applied],
-            **({"imported": [[p, *mark] for p, mark in frozen.imported.items()]} if frozen.imported else {}),
+            **({"imported": _describe_imported(frozen.imported)} if frozen.imported else {}),
             "timestamp_us": frozen.timestamp_us,
             "limit": frozen.limit,
             "dead_bytes": frozen.dead_bytes,
@@ -273,12 +274,18 @@ def _warn_of_other_libraries(known: Mapping[str, str]) -> None:
         )
 
 
+def _describe_imported(imported: Mapping[int, PartitionMark]) -> list[list[Any]]:
+    return [[partition, *taken.mark, taken.log, taken.layout] for partition, taken in imported.items()]
+
+
 def _fill(state: NodeState, directory: Path, manifest: Mapping[str, Any]) -> None:
     """Fill a state with all that the checkpoint holds, but the index."""
     _warn_of_other_libraries(manifest.get("libraries", {}))
     change_layout(state, Layout.from_bytes(orjson.dumps(manifest["layout"])))
     state.applied = [Mark(*mark) for mark in manifest["applied"]]
-    state.imported = {partition: Mark(*mark) for partition, *mark in manifest.get("imported", ())}
+    for found in manifest.get("imported", ()):
+        partition, sequence, crc, log, layout = (*found, "", "")[:5]  # older checkpoints do not say of which log
+        state.imported[partition] = PartitionMark(log, layout, Mark(sequence, crc))
     state.timestamp_us = manifest["timestamp_us"]
     state.limit = manifest["limit"]
     state.dead_bytes = manifest.get("dead_bytes", 0)

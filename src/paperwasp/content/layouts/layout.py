@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from hashlib import blake2b
 from itertools import count
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -226,7 +228,7 @@ class TypeLayout(Struct, frozen=True, dict=True):
                 raise InvalidInput(f"Field '{name}' of type '{self.types[name]}' cannot have this value")
 
 
-class Layout(Struct, frozen=True):
+class Layout(Struct, frozen=True, dict=True):
     """All document types of a content cluster, at one generation."""
 
     generation: int
@@ -247,6 +249,15 @@ class Layout(Struct, frozen=True):
             languages = language_statements(schema).statements if is_searched else ()
             types[name] = TypeLayout(name, number, fields, _ancestors(name, wanted), languages)
         return Layout(generation, types)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits: those of every layout that lays out documents as this one. Numbers of types may
+        differ."""
+        types = {name: _describe_type(replace(kind, number=0)) for name, kind in self.types.items()}
+        for described in types.values():
+            described["fields"].sort(key=itemgetter("name"))
+        return blake2b(orjson.dumps(types, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
 
     def to_bytes(self) -> bytes:
         types = [_describe_type(kind) for kind in self.types.values()]

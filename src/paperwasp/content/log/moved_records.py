@@ -12,9 +12,24 @@ _IMPORTED: Final = struct.Struct("<QI")
 """Sequence and CRC of the mark in the other log. The operations follow."""
 
 
-class MovedRecord(NamedTuple):
-    """A record of the log of another node."""
+class PartitionMark(NamedTuple):
+    """How far documents of a partition have come: the last record of the log that they are from."""
 
+    log: str
+    """The identity of that log."""
+    layout: str
+    """The fingerprint of the layout there after that record."""
+    mark: Mark
+
+    @property
+    def sequence(self) -> int:
+        return self.mark.sequence
+
+
+class MovedRecord(NamedTuple):
+    """A record of the log of another node. `log`: the identity of that log."""
+
+    log: str
     mark: Mark
     kind: int
     payload: bytes
@@ -25,11 +40,11 @@ def encode_imported(record: MovedRecord) -> bytes:
     return _IMPORTED.pack(*record.mark) + record.payload
 
 
-def read_imported(payload: bytes) -> MovedRecord:
-    """Return the record that `encode_imported` was given. Errors: Corruption."""
+def read_imported(payload: bytes) -> tuple[Mark, bytes]:
+    """Return the mark in the other log, and the operations. Errors: Corruption."""
     if len(payload) < _IMPORTED.size:
         raise Corruption(f"a record of operations from another log of {len(payload)} bytes")
-    return MovedRecord(Mark(*_IMPORTED.unpack_from(payload)), RecordKind.OPERATIONS, payload[_IMPORTED.size :])
+    return Mark(*_IMPORTED.unpack_from(payload)), payload[_IMPORTED.size :]
 
 
 def operations_in(record: NewRecord) -> bytes:

@@ -25,7 +25,7 @@ import orjson
 
 from paperwasp import limits
 from paperwasp.content.layouts.codec import type_of_id
-from paperwasp.content.log.moved_records import MovedRecord, read_imported
+from paperwasp.content.log.moved_records import MovedRecord, PartitionMark, read_imported
 from paperwasp.content.log.records import NO_OPERATIONS, Entry, EntryKind, records_of, without
 from paperwasp.content.partitions.frames import (
     MAGIC,
@@ -37,9 +37,10 @@ from paperwasp.content.state.node_state import NodeState
 from paperwasp.content.state.replay import refused_entries
 from paperwasp.coordination.operation_log import LogRecord, Mark, OperationLog, RecordKind
 from paperwasp.document.ids import partition_of
+from paperwasp.errors import Conflict
 from paperwasp.storage.documents.document_store import StoredDocument
 
-VERSION: Final = 1
+VERSION: Final = 2
 DIGEST_BYTES: Final = 16
 
 
@@ -62,9 +63,9 @@ class PartitionExport:
         self._log = log
         self._release = release
         self._find_applied = find_applied
-        self.mark: Final = state.applied[partition]
+        self.mark: Final = PartitionMark(log.identity(), state.layout.fingerprint, state.applied[partition])
         """The last record of the log that the picture has."""
-        self._given = self.mark
+        self._given = self.mark.mark
 
     def __enter__(self) -> PartitionExport:
         return self
@@ -78,7 +79,8 @@ class PartitionExport:
         header: dict[str, Any] = {
             "version": VERSION,
             "partition": self._partition,
-            "mark": list(self.mark),
+            "log": self.mark.log,
+            "mark": list(self.mark.mark),
             "timestamp_us": state.timestamp_us,
             "layout": orjson.loads(state.layout.to_bytes()),
         }
@@ -91,21 +93,24 @@ class PartitionExport:
             yield encode_frame(FrameKind.DOCUMENTS, payload)
         yield encode_frame(FrameKind.END, orjson.dumps({"entries": count, "digest": digest.hexdigest()}))
 
-    def records(self, after: Mark | None = None) -> Iterator[bytes]:
+    def records(self, after: PartitionMark | None = None) -> Iterator[bytes]:
         """The frames of the records after the picture, or after the last that was given; after `after`, where the
         other node says that it has come to that record. A frame is given once the next one is asked for. Operations
         that the log refuses are left out.
 
-        Errors: Corruption; NoSpace or InternalError while this node cannot apply what it has logged, since what of that
-        will be refused is not known yet.
+        Errors: Corruption; Conflict for a mark of another log; NoSpace or InternalError while this node cannot apply
+        what it has logged, since what of that will be refused is not known yet.
         """
+        if after is not None and after.log != self.mark.log:
+            raise Conflict(f"record {after.sequence} is of another log: begin with a new picture")
         last = self._find_applied()
         applied = list(self._log.last())
-        applied[self._partition] = after or self._given
+        applied[self._partition] = after.mark if after is not None else self._given
         refused = refused_entries(self._log, applied)
         for record in self._log.read(applied, self._partition):
             if record.sequence <= last.sequence:
-                yield encode_record(_moved(record, refused.get((record.partition, record.sequence), ())))
+                kind, payload = _moved(record, refused.get((record.partition, record.sequence), ()))
+                yield encode_record(MovedRecord(self.mark.log, record.mark, kind, payload))
                 self._given = record.mark
 
     def close(self) -> None:
@@ -139,14 +144,14 @@ class PartitionExport:
         return Entry(EntryKind.PUT, document.id, gid, document_type, timestamp_us, body, form=document.form)
 
 
-def _moved(record: LogRecord, refused: Sequence[int]) -> MovedRecord:
-    """A record as it is moved on: one that had come from a third node is sent as one of this node's log, and of one
-    that refuses operations it is said that it was there."""
+def _moved(record: LogRecord, refused: Sequence[int]) -> tuple[int, bytes]:
+    """Kind and payload of a record as it is moved on: one that had come from a third node is sent as one of this node's
+    log, and of one that refuses operations it is said that it was there."""
     payload = record.payload
     if record.kind == RecordKind.CONFIGURATION:
-        return MovedRecord(record.mark, record.kind, payload)
+        return record.kind, payload
     if record.kind == RecordKind.REFUSED:
         payload = NO_OPERATIONS
     elif record.kind == RecordKind.IMPORTED:
-        payload = read_imported(payload).payload
-    return MovedRecord(record.mark, RecordKind.OPERATIONS, without(payload, refused) if refused else payload)
+        _, payload = read_imported(payload)
+    return RecordKind.OPERATIONS, without(payload, refused) if refused else payload

@@ -24,8 +24,8 @@ from paperwasp.errors import Corruption, InvalidInput
 MAGIC: Final = b"pwpart1\n"
 _FRAME: Final = struct.Struct("<II")
 """CRC-32 of the content, size of the content. The content is a kind of one byte, and what the kind says."""
-_RECORD: Final = struct.Struct("<QIB")
-"""Sequence and CRC of the record's mark, kind of the record. The payload follows."""
+_RECORD: Final = struct.Struct("<16sQIB")
+"""Identity of the log, sequence and CRC of the record's mark, kind of the record. The payload follows."""
 
 
 class FrameKind(IntEnum):
@@ -58,7 +58,8 @@ def encode_frame(kind: FrameKind, payload: bytes) -> bytes:
 
 def encode_record(record: MovedRecord) -> bytes:
     """The frame of a record."""
-    return encode_frame(FrameKind.RECORD, _RECORD.pack(*record.mark, record.kind) + record.payload)
+    start = _RECORD.pack(bytes.fromhex(record.log), *record.mark, record.kind)
+    return encode_frame(FrameKind.RECORD, start + record.payload)
 
 
 def decode_record(frame: bytes) -> MovedRecord:
@@ -66,8 +67,8 @@ def decode_record(frame: bytes) -> MovedRecord:
     kind, payload, offset = _decode(frame, 0)
     if kind != FrameKind.RECORD or len(payload) < _RECORD.size or len(frame) != _FRAME.size + 1 + len(payload):
         raise Corruption(f"offset {offset}: a frame of kind {kind} and {len(frame)} bytes, which is no record")
-    sequence, crc, record_kind = _RECORD.unpack_from(payload)
-    return MovedRecord(Mark(sequence, crc), record_kind, payload[_RECORD.size :])
+    log, sequence, crc, record_kind = _RECORD.unpack_from(payload)
+    return MovedRecord(log.hex(), Mark(sequence, crc), record_kind, payload[_RECORD.size :])
 
 
 def read_picture(file: BinaryIO) -> Iterator[Frame]:

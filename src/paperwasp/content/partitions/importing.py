@@ -10,10 +10,11 @@ before that leaves what was. Records are logged here, with their marks there, so
 a crash: those up to the mark of the picture are in it, and are passed over.
 
 The caller gives both nodes the same schemas before. This node is given others once it has taken what was logged there
-under those; operations under other schemas than its own are refused. The caller keeps operations of the partition away
-from this node until the last records are taken, and gives it no records any more afterwards. Where it has failed, it
-begins with a new picture. So it must where this node cannot apply operations that the other one has applied: the log
-refuses them, so that this node goes on, and the partition counts no longer as taken.
+under those; operations under other schemas than its own are refused, also after a start, and so are records of any
+other log. The caller keeps operations of the partition away from this node until the last records are taken: with the
+first one that is put here, the partition is this node's own, and it takes no records of it any more. Where the caller
+has failed, it begins with a new picture. So it must where this node refuses operations for good, which may be others
+than the other one refuses: the partition counts no longer as taken then.
 
 Cost: every document is decoded twice, once to be checked. Operations of this node wait while a picture is applied.
 Threads: one at a time, any but the writer's; changes are made on the writer's.
@@ -30,22 +31,22 @@ import orjson
 from msgspec import Struct
 
 from paperwasp import limits
-from paperwasp.base.records import replace
 from paperwasp.content.consumer import Consumer
 from paperwasp.content.layouts.codec import Codecs
-from paperwasp.content.layouts.layout import Layout, TypeLayout
-from paperwasp.content.log.moved_records import MovedRecord
+from paperwasp.content.layouts.layout import Layout
+from paperwasp.content.log.moved_records import MovedRecord, PartitionMark
 from paperwasp.content.log.operation_queue import OperationQueue
 from paperwasp.content.log.producer import Producer
 from paperwasp.content.log.records import NO_OPERATIONS, Entry, EntryKind, LoggedBatch, decode_entries
 from paperwasp.content.partitions.dropping import drop_documents
 from paperwasp.content.partitions.exporting import DIGEST_BYTES, VERSION
 from paperwasp.content.partitions.frames import FrameKind, decode_record, read_picture
-from paperwasp.content.state.apply import apply_entries
+from paperwasp.content.state.apply import apply_entries, has_unfit
 from paperwasp.content.state.node_state import NodeState
 from paperwasp.content.views.current_state import CurrentState
 from paperwasp.coordination.operation_log import Mark, RecordKind
 from paperwasp.document.ids import DocumentId, partition_of
+from paperwasp.document.operations import Outcome
 from paperwasp.errors import Conflict, Corruption, InvalidInput, OtherVersion
 from paperwasp.storage.documents.document_store import StoredForm
 
@@ -56,6 +57,7 @@ _UNREADABLE: Final = (ArithmeticError, AttributeError, LookupError, TypeError, V
 
 class _Header(Struct, frozen=True):
     partition: int
+    log: str
     mark: Mark
     timestamp_us: int
     layout: Layout
@@ -71,7 +73,7 @@ class PartitionImporter:
         operations: OperationQueue,
         producer: Producer,
         consumer: Consumer,
-        apply: Callable[[LoggedBatch], object],
+        apply: Callable[[LoggedBatch], Iterable[Outcome]],
     ) -> None:
         """`apply` is that of the writer."""
         self._partition = partition
@@ -80,11 +82,8 @@ class PartitionImporter:
         self._producer = producer
         self._consumer = consumer
         self._apply = apply
-        self._layout_there = current.state.layout
-        self._compared: Layout | None = self._layout_there
-        """The layout of the record that was taken last, and that of this node which it was compared with."""
 
-    def take_picture(self, file: BinaryIO) -> Mark:
+    def take_picture(self, file: BinaryIO) -> PartitionMark:
         """Replace all documents of the partition by those of the picture, which is durable when it returns. Return the
         mark that it is of.
 
@@ -92,6 +91,7 @@ class PartitionImporter:
         cut or damaged; Conflict where this node has later records of that log already; those of applying it.
         """
         header = self._checked(file)
+        mark = PartitionMark(header.log, header.layout.fingerprint, header.mark)
 
         def change(state: NodeState) -> None:
             self._check_fits(header, state)
@@ -100,21 +100,21 @@ class PartitionImporter:
                 apply_entries(state, entries)
                 if state.index.memory_bytes() >= limits.CHECKPOINT_INDEX_BYTES:
                     state.index.flush(state.index.freeze())
-            state.imported[self._partition] = header.mark
+            state.imported[self._partition] = mark
             state.timestamp_us = max(state.timestamp_us, header.timestamp_us)
             self._producer.go_on_after(state.timestamp_us)
 
         self._operations.run(lambda: self._consumer.change_beside_log(change))
-        self._layout_there, self._compared = header.layout, None
-        return header.mark
+        return mark
 
-    def take_records(self, frames: Iterable[bytes]) -> Mark:
+    def take_records(self, frames: Iterable[bytes]) -> PartitionMark:
         """Log and apply records that follow what this node has of the other log; others are passed over, if they are
         older. Return the mark of the last one that it has.
 
-        Errors: Corruption for records that are damaged or do not follow; Conflict where the schemas there have changed,
-        or no picture was taken before; those of `frames`, of logging and applying. Records before one that is damaged,
-        does not follow or cannot be read are taken.
+        Errors: Corruption for records that are damaged or do not follow, or whose operations this node refuses for
+        good: then a new picture is due; Conflict where the schemas are others than those that the records were made
+        under, the records are of another log, or no picture was taken before; those of `frames`, of logging and
+        applying. Records before one that is damaged, does not follow or cannot be read are taken.
         """
         for chunk in _records_of(frames):
             self._operations.run(partial(self._log_and_apply, chunk))
@@ -126,57 +126,56 @@ class PartitionImporter:
         taken = self._current.state.imported.get(self._partition)
         if taken is None:
             raise Conflict(
-                f"partition {self._partition} has not been taken from another node, or not all of it could be applied:"
-                " its picture comes first"
+                f"partition {self._partition} has not been taken from another node, or was changed here since, or not"
+                " all of it could be applied: its picture comes first"
             )
         records: list[MovedRecord] = []
         entries: list[Entry] = []
         try:
             for record in chunk:
+                if record.log != taken.log:
+                    raise Conflict(
+                        f"record {record.mark.sequence} is of another log than partition {self._partition} was taken"
+                        " from: begin with a new picture"
+                    )
                 if self._is_next(record, taken):
                     if record.kind == RecordKind.CONFIGURATION:  # of which this log keeps that it came
                         record = record._replace(kind=RecordKind.OPERATIONS, payload=NO_OPERATIONS)
                     entries += list(self._entries_of(record))
                     records.append(record)
-                    taken = record.mark
+                    taken = PartitionMark(taken.log, self._current.state.layout.fingerprint, record.mark)
         finally:  # what comes before a wrong record counts
             if records:
-                self._apply(self._producer.append_imported(self._partition, records, entries))
-                self._note_taken(taken)
+                outcomes = self._apply(self._producer.append_imported(self._partition, records, entries))
+                self._note_taken(taken.mark, outcomes)
 
-    def _note_taken(self, mark: Mark) -> None:
-        """Errors: Corruption where operations were refused here, which the other node has applied."""
-        imported = self._current.state.imported
-        if self._partition not in imported:
+    def _note_taken(self, mark: Mark, outcomes: Iterable[Outcome]) -> None:
+        """Errors: Corruption where operations were refused here for good: the documents may be others than there."""
+        state = self._current.state
+        if has_unfit(outcomes):
+            state.imported.pop(self._partition, None)
             raise Corruption(
                 f"partition {self._partition}: operations up to record {mark.sequence} cannot be applied by this node:"
                 " begin with a new picture"
             )
-        imported[self._partition] = mark
+        state.note_imported(self._partition, mark)
 
-    def _is_next(self, record: MovedRecord, taken: Mark) -> bool:
+    def _is_next(self, record: MovedRecord, taken: PartitionMark) -> bool:
         """Return whether the record is to be taken. Errors: Corruption; Conflict where the schemas have changed."""
         ahead = record.mark.sequence - taken.sequence
         if ahead > 1:
             raise Corruption(f"partition {self._partition}: record {record.mark.sequence} comes after {taken.sequence}")
-        if ahead == 0 and record.mark != taken:
+        if ahead == 0 and record.mark != taken.mark:
             raise Corruption(f"partition {self._partition}: record {taken.sequence} is another than was taken before")
         if ahead != 1:
             return False
         if record.kind == RecordKind.CONFIGURATION:
-            self._check_layout(Layout.from_bytes(record.payload))
+            _check_layout(Layout.from_bytes(record.payload).fingerprint, self._current.state)
         elif record.kind == RecordKind.OPERATIONS:
-            self._check_layout(self._layout_there)
+            _check_layout(taken.layout, self._current.state)
         else:
             raise Corruption(f"record {record.mark.sequence} of partition {self._partition} is of kind {record.kind}")
         return True
-
-    def _check_layout(self, there: Layout) -> None:
-        """Go on with this layout of the other log. Errors: Conflict."""
-        here = self._current.state.layout
-        if there is not self._layout_there or here is not self._compared:
-            _check_types(there, here)
-            self._layout_there, self._compared = there, here
 
     def _entries_of(self, record: MovedRecord) -> Iterator[Entry]:
         for entry in decode_entries(record.payload, lambda: f"record {record.mark.sequence}"):
@@ -220,9 +219,9 @@ class PartitionImporter:
         """Errors: InvalidInput, Conflict."""
         if header.partition != self._partition:
             raise InvalidInput(f"this is partition {header.partition}, not {self._partition}")
-        _check_types(header.layout, state.layout)
+        _check_layout(header.layout.fingerprint, state)
         taken = state.imported.get(self._partition)
-        if taken is not None and taken.sequence > header.mark.sequence:
+        if taken is not None and taken.log == header.log and taken.sequence > header.mark.sequence:
             raise Conflict(
                 f"the picture is of record {header.mark.sequence}, and record {taken.sequence} was taken already"
             )
@@ -252,19 +251,16 @@ def _header_of(payload: bytes) -> _Header:
         if found["version"] != VERSION:
             raise OtherVersion(f"a picture of a partition of version {found['version']}; known is {VERSION}")
         layout = Layout.from_bytes(orjson.dumps(found["layout"]))
-        return _Header(int(found["partition"]), Mark(*found["mark"]), int(found["timestamp_us"]), layout)
+        log, mark = bytes.fromhex(found["log"]).hex(), Mark(*found["mark"])
+        return _Header(int(found["partition"]), log, mark, int(found["timestamp_us"]), layout)
     except _UNREADABLE as error:
         raise Corruption(f"the header of the picture cannot be read: {error}") from error
 
 
-def _check_types(there: Layout, here: Layout) -> None:
+def _check_layout(there: str, state: NodeState) -> None:
     """Errors: Conflict where documents there are not laid out as here. Numbers of types may differ."""
-    if _unnumbered(there) != _unnumbered(here):
+    if there != state.layout.fingerprint:
         raise Conflict("the schemas are not those of this node: give it the same ones, and begin with a new picture")
-
-
-def _unnumbered(layout: Layout) -> dict[str, TypeLayout]:
-    return {name: replace(kind, number=0) for name, kind in layout.types.items()}
 
 
 def _chunks(file: BinaryIO) -> Iterator[list[Entry]]:

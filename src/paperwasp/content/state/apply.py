@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count, islice, repeat
 from typing import Any, Final
 
@@ -75,6 +75,11 @@ _Rows = tuple[bytes, NDArray[np.uint64], NDArray[np.uint32], list[tuple[bytes, b
 def apply_entries(state: NodeState, entries: Sequence[Logged]) -> list[Outcome]:
     """Apply entries in order; return the outcome of each."""
     return _Batch(state).apply(list(entries))
+
+
+def has_unfit(outcomes: Iterable[Outcome]) -> bool:
+    """Return whether any operation was refused for good."""
+    return any(outcome.refusal is Refusal.UNFIT for outcome in outcomes)
 
 
 class _Batch:

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from paperwasp import limits
 from paperwasp.content.layouts.codec import DocumentCodec, changed_fields, type_of_id
 from paperwasp.content.layouts.layout import EMPTY, Layout
+from paperwasp.content.log.moved_records import PartitionMark
 from paperwasp.content.state.bitmaps import GrowingBitmap
 from paperwasp.content.state.references import References
-from paperwasp.coordination.operation_log import START, Mark
+from paperwasp.coordination.operation_log import START, Mark, RecordKind
 from paperwasp.storage.attributes import Column
 from paperwasp.storage.attributes.growable import GrowableArray
 from paperwasp.storage.documents.document_store import DocumentStore, StoredDocument
@@ -61,8 +62,8 @@ class NodeState:
         self.conform_below: dict[str, int] = {}
         """By document type: what is stored of rows below may be of an earlier layout. None where absent."""
         self.applied: list[Mark] = [START] * limits.PARTITIONS
-        self.imported: dict[int, Mark] = {}
-        """By partition that came from another node: the last record of the log there that is in the documents."""
+        self.imported: dict[int, PartitionMark] = {}
+        """By partition that comes from another node: the last record of the log there that is in the documents."""
         self.timestamp_us = 0
         """The time of the last entry applied."""
 
@@ -102,6 +103,16 @@ class NodeState:
         for column in self.columns.values():
             column.pad(self.limit)
             self.given_back_bytes += column.settle(dead)
+
+    def note_imported(self, partition: int, mark: Mark) -> None:
+        """Go on after a record of the other log, which was made under the present layout."""
+        if (taken := self.imported.get(partition)) is not None:
+            self.imported[partition] = PartitionMark(taken.log, self.layout.fingerprint, mark)
+
+    def note_own(self, partition: int, kind: int) -> None:
+        """Take no more of the other log once a record of this kind has operations that were put here."""
+        if kind == RecordKind.OPERATIONS:
+            self.imported.pop(partition, None)
 
     @property
     def live_count(self) -> int:

@@ -18,7 +18,7 @@ from paperwasp import limits
 from paperwasp.content.layouts.layout import Layout
 from paperwasp.content.log.moved_records import read_imported
 from paperwasp.content.log.records import Entry, decode_entries, read_refusal
-from paperwasp.content.state.apply import apply_entries
+from paperwasp.content.state.apply import apply_entries, has_unfit
 from paperwasp.content.state.node_state import NodeState
 from paperwasp.content.state.relayout import change_layout
 from paperwasp.coordination.operation_log import LogRecord, Mark, NewRecord, OperationLog, RecordKind
@@ -76,6 +76,8 @@ class Replay:
         self._last = last
         self.outcomes: list[Outcome] = []
         self._entries: list[Entry] = []
+        self._imported: list[tuple[int, int, int]] = []
+        """Of records from another log: the partition, and the places of their entries, from the first up to the end."""
         self._size_bytes = 0
         self.operations = 0
         self._recent = [deque([mark], limits.REPLAY_REPEATS) for mark in state.applied]
@@ -98,10 +100,15 @@ class Replay:
 
     def apply(self) -> None:
         """Apply what was gathered."""
-        outcomes = [*self.outcomes, *apply_entries(self._state, self._entries)]
+        applied = apply_entries(self._state, self._entries)
+        for partition, first, end in self._imported:
+            if has_unfit(applied[first:end]):  # these documents are others than there: a new picture is due
+                self._state.imported.pop(partition, None)
+        outcomes = [*self.outcomes, *applied]
         self.outcomes = outcomes[max(0, len(outcomes) - self._last) :]
         self.operations += len(self._entries)
         self._entries = []
+        self._imported = []
         self._size_bytes = 0
 
     def missing_markers(self) -> list[NewRecord]:
@@ -134,17 +141,17 @@ class Replay:
     def _gather(self, record: LogRecord) -> None:
         payload, refused = record.payload, self._refused.get((record.partition, record.sequence), ())
         if record.kind == RecordKind.IMPORTED:
-            mark, _, payload = read_imported(payload)
-            if refused:  # these documents are others than there: nothing follows but a new picture
-                self._state.imported.pop(record.partition, None)
-            elif record.partition in self._state.imported:
-                self._state.imported[record.partition] = mark
+            mark, payload = read_imported(payload)
+            self._state.note_imported(record.partition, mark)
         elif record.kind == RecordKind.REFUSED:
             self._advance(record)
             return
         elif record.kind != RecordKind.OPERATIONS:
             raise Corruption(f"{_where(record)}: a record of unknown kind {record.kind}")
+        self._state.note_own(record.partition, record.kind)
         entries = list(decode_entries(payload, lambda: _where(record)))
+        if record.kind == RecordKind.IMPORTED:
+            self._imported.append((record.partition, len(self._entries), len(self._entries) + len(entries)))
         for place in refused:
             entries[place].is_refused = True
         self._entries += entries
