@@ -1,5 +1,5 @@
-// Which strings of a dictionary fit a pattern: one byte for each string, 1 where it does. tests/core/attributes/test_filter_kernels.py compares it
-// with the methods of Python's strings.
+// Which strings of a dictionary fit a pattern: one byte for each string, 1 where it does. tests/core/attributes/test_filter_kernels.py
+// compares it with the methods of Python's strings.
 //
 // `content` is UTF-8: a separator, then each string followed by one. ends[i] is where string i ends; it begins SEPARATOR bytes after the
 // end of the one before (the first: SEPARATOR bytes after the start). Bytes are taken as they are where they are no UTF-8.

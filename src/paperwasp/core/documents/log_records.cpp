@@ -1,5 +1,5 @@
-// The bytes of records that the operation log appends together: docs/internals/formats/operation-log.md. coordination/log_format.py reads them,
-// and says what each number of a header is.
+// The bytes of records that the operation log appends together: docs/internals/formats/operation-log.md. coordination/log_format.py reads
+// them, and says what each number of a header is.
 //
 //     magic 4 bytes · CRC-32 u32 · payload size u32 · partition u16 · kind u16 · sequence u64 · time u64 · distance from the first u32 ·
 //     payload
