@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from paperwasp import limits
 from paperwasp.content.log.records import Entry, EntryKind, LoggedBatch, read_refusal, refusals_of
+from paperwasp.content.state import apply
 from paperwasp.content.state.digest import digest
 from paperwasp.coordination.operation_log import Mark, NewRecord, RecordKind
 from paperwasp.document.operations import Outcome, Refusal
@@ -76,6 +78,64 @@ def test_a_refusal_that_cannot_be_logged_is_logged_later(tmp_path: Path, defect:
         node.node.operations.run(node.node._recover)
         assert node.fault() is None
         assert shown(node, "bad", "good") == ["good"]
+
+
+def killed_before_the_refusal(path: Path, defect: pytest.MonkeyPatch, *titles: str) -> None:
+    """Documents with these titles are put as one batch, which is logged; what cannot be applied is not refused."""
+    node = start(path)
+    node.apply(put("before", title="a"))
+
+    def full(*_: object) -> None:
+        raise NoSpace("no room")
+
+    with defect.context() as patch:
+        patch.setattr(node.node._producer, "refuse", full)
+        together(node, *(put(number, title=title) for number, title in enumerate(titles)))
+        node.crash()
+
+
+def test_a_start_without_the_refusal_says_what_cannot_be_applied(tmp_path: Path, defect: pytest.MonkeyPatch) -> None:
+    """Nothing is lost: a program without the defect applies it."""
+    killed_before_the_refusal(tmp_path, defect, "fine", POISON)
+    with pytest.raises(InternalError, match=r"\.log: offset \d+: an operation on id:n:music::1 is logged and cannot"):
+        start(tmp_path)
+    defect.undo()
+    with started(tmp_path) as node:
+        assert shown(node, "before", "0", "1") == ["before", "0", "1"]
+
+
+def test_a_repair_refuses_what_cannot_be_applied(tmp_path: Path, defect: pytest.MonkeyPatch) -> None:
+    killed_before_the_refusal(tmp_path, defect, "fine", POISON, POISON, "fine")
+    start(tmp_path, repair=True).close()
+    defect.undo()
+    with started(tmp_path) as node:
+        assert shown(node, "before", "0", "1", "2", "3") == ["before", "0", "3"]
+
+
+def test_a_repair_refuses_no_more_than_the_limit(
+    tmp_path: Path, defect: pytest.MonkeyPatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "UNFIT_ENTRIES", 1)
+    killed_before_the_refusal(tmp_path, defect, POISON, POISON)
+    with pytest.raises(InternalError, match="at most 1 at a start"):
+        start(tmp_path, repair=True)
+    start(tmp_path, repair=True).close()
+
+
+def test_a_start_applies_one_by_one_what_fails_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = start(tmp_path)
+    together(node, *(put(number, title="a") for number in range(3)))
+    node.crash()
+    written = apply._Batch._give_lids
+
+    def give_lids(batch: Any, rows: Any) -> None:
+        if len(batch._run) > 1:
+            raise TypeError("a defect")
+        written(batch, rows)
+
+    monkeypatch.setattr(apply._Batch, "_give_lids", give_lids)
+    with started(tmp_path) as node:
+        assert shown(node, "0", "1", "2") == ["0", "1", "2"]
 
 
 def test_refusals_name_places_in_records() -> None:

@@ -10,6 +10,7 @@ query. A start loads the last checkpoint and applies the log after it.
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -18,6 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.measurements import Numbers, Windows
 from paperwasp.content.checkpoints import compaction
@@ -29,21 +31,25 @@ from paperwasp.content.layouts.configuration import NO_MODES, Configuration
 from paperwasp.content.log.moved_records import PartitionMark
 from paperwasp.content.log.operation_queue import OperationQueue
 from paperwasp.content.log.producer import Producer
+from paperwasp.content.log.records import LoggedBatch, refusals_of
 from paperwasp.content.partitions.dropping import drop_documents
 from paperwasp.content.partitions.exporting import PartitionExport
 from paperwasp.content.partitions.frames import check_partition
 from paperwasp.content.partitions.importing import PartitionImporter
+from paperwasp.content.state.apply import UNFIT_ERRORS
 from paperwasp.content.state.node_state import NodeState
-from paperwasp.content.state.replay import replay
+from paperwasp.content.state.replay import Replay, UnfitEntry, replay, replay_one_by_one
 from paperwasp.content.state.since_checkpoint import SinceCheckpoint
 from paperwasp.content.upkeep.graph_building import GraphBuilding
 from paperwasp.content.views.current_state import CurrentState
 from paperwasp.content.writer import Writer
 from paperwasp.coordination.disk import REAL_DISK
-from paperwasp.coordination.operation_log import Mark, OperationLog
-from paperwasp.errors import Conflict
+from paperwasp.coordination.operation_log import Mark, NewRecord, OperationLog
+from paperwasp.errors import Conflict, InternalError
 from paperwasp.schema.model import Schema
 from paperwasp.storage.index.text_index import TextIndex
+
+_LOGGER: Final = logging.getLogger(__name__)
 
 
 class ContentNode:
@@ -241,15 +247,9 @@ def _lock_directory(directory: Path) -> int:
 
 def _open_state(checkpoints: Checkpoints, log: OperationLog, repair: bool) -> tuple[NodeState, SinceCheckpoint, int]:
     """The state of the last checkpoint and of the log after it, what has changed since the checkpoint, and how many
-    operations were replayed. Errors: Corruption."""
-    state = checkpoints.load()
-    since = SinceCheckpoint(state.limit)
-    if repair:
-        state.rows.clear()  # the log may lack what rows after the checkpoint were made of
+    operations were replayed. Errors: Corruption; InternalError for operations that cannot be applied."""
+    state, since, replayed = _load_and_replay(checkpoints, log, repair)
     try:
-        if repair:
-            log.skip_to(state.applied)
-        replayed = replay(log, state)
         operations = replayed.operations
         if markers := replayed.missing_markers():
             log.append(markers)
@@ -263,3 +263,46 @@ def _open_state(checkpoints: Checkpoints, log: OperationLog, repair: bool) -> tu
         state.store.close()
         raise
     return state, since, operations
+
+
+_Loaded = tuple[NodeState, SinceCheckpoint, Replay]
+
+
+def _load_and_replay(checkpoints: Checkpoints, log: OperationLog, repair: bool) -> _Loaded:
+    """Load the last checkpoint and apply the log after it. What cannot be applied in batches is applied one by one;
+    with `repair` the log refuses operations that cannot be applied at all. Without, whoever put one may have been told
+    that it is applied, by another version of this program: that is not for a start to undo."""
+    try:
+        return _replayed(checkpoints, log, repair, replay)
+    except UNFIT_ERRORS:
+        _LOGGER.exception("the log cannot be applied in batches, and is applied one operation after the other")
+    refused = 0
+    while True:
+        try:
+            return _replayed(checkpoints, log, repair, replay_one_by_one)
+        except UnfitEntry as error:
+            if not repair or refused == limits.UNFIT_ENTRIES:
+                most = f"at most {limits.UNFIT_ENTRIES} at a start"
+                raise InternalError(
+                    f"{error}: {error.__cause__!r}; another version may apply it, and a repair refuses it, {most}"
+                ) from error
+            refused += 1
+            record, place = error.record, error.place
+            _LOGGER.error("%s; it is refused", error)
+            logged = NewRecord(record.partition, record.payload, record.kind)
+            log.append(refusals_of(LoggedBatch((), [logged], [record.mark]), [place]))
+
+
+def _replayed(
+    checkpoints: Checkpoints, log: OperationLog, repair: bool, replay_log: Callable[[OperationLog, NodeState], Replay]
+) -> _Loaded:
+    state = checkpoints.load()
+    since = SinceCheckpoint(state.limit)
+    try:
+        if repair:
+            state.rows.clear()  # the log may lack what rows after the checkpoint were made of
+            log.skip_to(state.applied)
+        return state, since, replay_log(log, state)
+    except BaseException:
+        state.store.close()
+        raise

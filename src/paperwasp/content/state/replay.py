@@ -18,7 +18,7 @@ from paperwasp import limits
 from paperwasp.content.layouts.layout import Layout
 from paperwasp.content.log.moved_records import read_imported
 from paperwasp.content.log.records import Entry, decode_entries, read_refusal
-from paperwasp.content.state.apply import apply_entries, has_unfit
+from paperwasp.content.state.apply import UNFIT_ERRORS, apply_entries, has_unfit
 from paperwasp.content.state.node_state import NodeState
 from paperwasp.content.state.relayout import change_layout
 from paperwasp.coordination.operation_log import LogRecord, Mark, NewRecord, OperationLog, RecordKind
@@ -43,12 +43,21 @@ def replay(log: OperationLog, state: NodeState, last: int = 0, before: Mapping[i
     return replaying
 
 
+def replay_one_by_one(log: OperationLog, state: NodeState) -> Replay:
+    """As `replay`, with each operation applied by itself. Errors: Corruption; UnfitEntry."""
+    replaying = _OneByOne(state, 0, refused_entries(log, state.applied))
+    for record in log.read(list(state.applied)):
+        replaying.take(record)
+    return replaying
+
+
 def refused_entries(log: OperationLog, applied: Sequence[Mark]) -> dict[tuple[int, int], tuple[int, ...]]:
     """Return by partition and sequence of a record the places of entries that later records refuse."""
     refused: dict[tuple[int, int], tuple[int, ...]] = {}
     for record in log.refusals(list(applied)):
         sequence, places = read_refusal(record.payload, partial(_where, record))
-        refused[record.partition, sequence] = places
+        key = (record.partition, sequence)
+        refused[key] = (*refused.get(key, ()), *places)
     return refused
 
 
@@ -100,7 +109,7 @@ class Replay:
 
     def apply(self) -> None:
         """Apply what was gathered."""
-        applied = apply_entries(self._state, self._entries)
+        applied = self._outcomes_of(self._entries)
         for partition, first, end in self._imported:
             if has_unfit(applied[first:end]):  # these documents are others than there: a new picture is due
                 self._state.imported.pop(partition, None)
@@ -110,6 +119,9 @@ class Replay:
         self._entries = []
         self._imported = []
         self._size_bytes = 0
+
+    def _outcomes_of(self, entries: list[Entry]) -> list[Outcome]:
+        return apply_entries(self._state, entries)
 
     def missing_markers(self) -> list[NewRecord]:
         """Return the markers of a layout that some partitions lack: whoever logged them was interrupted."""
@@ -194,6 +206,33 @@ class Replay:
         self._held_bytes = 0
         for record in following:
             self.take(record)
+
+
+class UnfitEntry(Exception):
+    """An operation of a record, by its place, that cannot be applied: a defect of this program."""
+
+    def __init__(self, record: LogRecord, place: int, document: str) -> None:
+        super().__init__(f"{_where(record)}: an operation on {document} is logged and cannot be applied")
+        self.record = record
+        self.place = place
+
+
+class _OneByOne(Replay):
+    """Applies each operation by itself."""
+
+    def _gather(self, record: LogRecord) -> None:
+        self._record = record
+        super()._gather(record)
+        self.apply()
+
+    def _outcomes_of(self, entries: list[Entry]) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        for place, entry in enumerate(entries):
+            try:
+                outcomes += apply_entries(self._state, [entry])
+            except UNFIT_ERRORS as error:
+                raise UnfitEntry(self._record, place, entry.id) from error
+        return outcomes
 
 
 def _gap(partition: int, sequence: int, applied: Mark) -> str:
