@@ -322,6 +322,36 @@ def test_a_port_is_not_given_up_that_serves_although_the_change_failed(
         running.check()
 
 
+def test_clients_of_former_tls_connect_again_although_the_change_failed_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Logs:
+        """Access logs that cannot be opened at first."""
+
+        is_full = True
+
+        def log_of(self, *_: object) -> None:
+            was_full, self.is_full = self.is_full, False
+            if was_full:
+                raise OSError("the disk is full")
+
+        def keep(self, *_: object) -> None:
+            pass
+
+    with process(tmp_path, OLD) as running:
+        settings = iter([True])
+        reconnected: list[Listener] = []
+        monkeypatch.setattr(Listener, "secure", lambda *_: next(settings, False))
+        monkeypatch.setattr(running.containers, "_reconnect", reconnected.append)
+        monkeypatch.setattr(running.containers, "_access_logs", Logs())
+        activation = running.next(NEW)
+        with pytest.raises(OSError, match="the disk is full"):
+            running.applications.commit(running.applications.stage(activation))
+        assert reconnected == []
+        running.applications.commit(running.applications.stage(activation))
+        assert len(reconnected) == 1
+
+
 def test_a_cluster_in_a_fault_is_not_staged(tmp_path: Path) -> None:
     with process(tmp_path, OLD) as running:
         fault = running.content._running[str(DEFAULT), "records"]._node.fault

@@ -214,7 +214,10 @@ class Containers:
         with self._lock:
             apps = {container.id: self._app_of(change.application, container.id) for container in model.containers}
             _configure({apps[each.id]: Running(generation, model, each, name) for each in model.containers})
-            changed = [found for key, found in change.listeners.items() if found.secure(change.tls.get(key))]
+            left = self._after_swap.setdefault(change.application, deque())
+            for key, listener in change.listeners.items():
+                if listener.secure(change.tls.get(key)):
+                    left.append(partial(self._reconnect, listener))
             for container in model.containers:
                 app = apps[container.id]
                 if self._access_logs is not None:
@@ -228,12 +231,10 @@ class Containers:
             own = {(change.application, cluster): listener for cluster, listener in change.listeners.items()}
             self._places = {**others, **own}
             self._reclaim(change.application)
-            left = self._after_swap.setdefault(change.application, deque())
             needed = {listener.port for listener in change.listeners.values()}
             for place in before.values():
                 if place.port not in needed:
                     left += self._give_up(place)
-            left += [partial(self._reconnect, listener) for listener in changed]
         if self._access_logs is not None:
             self._access_logs.keep(change.application, apps)
         while left:
