@@ -174,6 +174,7 @@ def opened(directory: Path, application: Path, *, counts_calls: bool = True) -> 
         clusters = ContentClusters(directory, messenger, open_file_log)
         closing.callback(clusters.stop)
         clusters.stage(NAME, 1, model.content_clusters)
+        clusters.adopt(NAME, 1, model.content_clusters)
         for running in clusters._running.values():
             running._housekeeping.stop()  # two may not fill the rows of one node
             _fill_rows(running._node)
