@@ -133,7 +133,7 @@ def test_large_requests_whose_turn_comes_too_late_are_not_read(monkeypatch: pyte
     ticks = iter(range(0, 10**15, 10**9))
     handler = SearchHandler(FakeClusters(), config(), Environment(monotonic_ns=lambda: next(ticks)))
     monkeypatch.setattr(search, "prepare_and_bind", lambda *_: pytest.fail("it is read"))
-    body = {"query": "two", "sources": "media", "unknown": "x" * limits.QUERY_INLINE_BYTES}
+    body = {"query": "two", "sources": "media", "timeout": "500ms", "unknown": "x" * limits.QUERY_INLINE_BYTES}
     response = asyncio.run(handler.handle(Request("POST", "/search/", "", body=orjson.dumps(body))))
     assert response.status == 504 and b"one at a time" in response.body
 
