@@ -1,4 +1,14 @@
-"""Components that are written in Python and come with an application package: what they are given, and what they give.
+"""Components: all that indexing scripts and queries call, and request filters.
+
+registry             all components of an application that scripts and queries call; what a deployment says of them
+embedders/           Vespa's embedders, which make tensors of texts: models on this machine, and over HTTP
+generation           Vespa's generators, which make values of fields by language models over HTTP
+json_client          the client of those over HTTP, and its secrets
+python_components    imports those written in Python, and calls them
+cors                 Vespa's two filters for pages of other origins
+
+This file has the protocols of those that are written in Python and come with an application package: what they are
+given, and what they give.
 
 A class in the package's folder `components/` has one of the methods below, or several. services.xml names it:
 

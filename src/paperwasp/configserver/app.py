@@ -1,4 +1,4 @@
-"""The config server's face: a request in, a response out. A server shell adds the sockets and nothing else."""
+"""The config server's face: a request in, a response out. `http.server.HttpServer` has the sockets."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The steps of a deployment: create, edit, prepare, activate, delete.
 
 Any thread may call. One step at a time is taken for an application; those of different applications do not wait for
-each other.
+each other. `create` and `create_from` wait for nobody: they change no other session.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ ACTIVATE_SECONDS: Final = 120.0
 
 
 class Deployments:
-    """Takes packages, and carries them through the states of a session, each step with its application's lock."""
+    """Takes packages, and carries them through the states of a session: each step that changes a session, or what is
+    active, with its application's lock."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Which applications run, which should, and which could not be restored.
+"""Which applications all processes have served last, which they are to serve, and which could not be restored.
 
 What is here is in memory only: any thread reads it at any time, and waits for nobody.
 """
@@ -19,8 +19,8 @@ from paperwasp.errors import NotFound
 class Activation(Struct, frozen=True):
     """The configuration of the service from now on for an application. `model` is empty after it was deleted.
 
-    Documents of content clusters that the model has not are to be deleted. The same activation may be delivered again
-    after a restart.
+    Documents of content clusters that the model has not are to be deleted. After a restart it is made again, of what
+    the config store has.
     """
 
     generation: int
@@ -31,7 +31,8 @@ class Activation(Struct, frozen=True):
 
 
 class RunningApplications:
-    """The applications of this process, as they were activated last."""
+    """The applications of the service: of each the generation that all processes served last, and the one they are to
+    serve."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -41,7 +42,7 @@ class RunningApplications:
 
     @property
     def running(self) -> Mapping[ApplicationId, Activation]:
-        """The activations that the service is configured with, by application."""
+        """By application, the activation that all processes served last."""
         return self._running
 
     @property

@@ -1,7 +1,7 @@
 """A container's face: a request in, a response out, whichever of its interfaces it is for.
 
-`roles.listener.Listener` calls it. A server shell adds the sockets and nothing else. Everything here runs on the
-event loop.
+`server.roles.listener.Listener` calls it, and has the sockets in an `http.server.HttpServer`. Everything here runs on
+the event loop.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """The joints between the parts of a service, in one process or several: operation log, config store and messenger.
 
 operation_log      the log of a content cluster, which all changes of documents go through; `log_format` has its bytes
+log_end            a file beside the log that notes how far it goes, so that a start notices if its end is lost
+disk               writing small files so that a crash leaves the old one or the new one
 config_store       where sessions, packages and the choice of the active application are kept
 messenger          requests from containers to content clusters, within one process
 messages/          what is asked and answered through the messenger, as values and as bytes

@@ -118,7 +118,7 @@ class ResponseLine(Spoken, Protocol):
         """Sends a piece of the body of a streamed answer."""
 
     def end_stream(self, exchange: Exchange) -> None:
-        """Says that the body was whole."""
+        """Says that the body of a streamed answer was whole; the exchange is over with `finish`."""
 
     def break_off(self, exchange: Exchange) -> None:
         """Ends the answer so that the client sees that it is not whole."""
@@ -127,7 +127,7 @@ class ResponseLine(Spoken, Protocol):
         """How much of what was sent has not left; 0 where the next chunk may be made."""
 
     def finish(self, exchange: Exchange) -> None:
-        """The exchange is over."""
+        """Lets go of the exchange, which is over, whether it was answered or not."""
 
 
 class Exchange:
@@ -291,7 +291,7 @@ class Exchange:
         answer.hand_to(partial(self._finish, request))
 
     def _finish(self, request: Request, given: Given) -> None:
-        """Sends a whole answer."""
+        """Sends a whole answer, which ends the exchange."""
         answer = self._failure(request, given) if isinstance(given, Exception) else given
         if is_compressed(request, answer):
             if len(answer.body) > limits.HTTP_INLINE_GZIP_BYTES:
@@ -353,6 +353,7 @@ class Exchange:
             context.observe(self, request, sent, time.monotonic_ns() - self.since_ns)
 
     def _end(self) -> None:
+        """Gives back what the exchange holds, and has the line let go of it."""
         context = self._context
         context.budget.held_bytes -= self._held_bytes
         self._held_bytes = 0
@@ -455,6 +456,7 @@ class Exchange:
             raise ClientGone
 
     def end(self) -> None:
+        """Says that the body of the streamed answer was whole. `http.streaming.send_chunks` calls it."""
         self.line.end_stream(self)
 
     def break_off(self) -> None:

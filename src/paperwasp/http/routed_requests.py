@@ -61,7 +61,7 @@ class Answers(Protocol):
 
 
 class Routing(Protocol):
-    """Who knows the routes of the requests to a port: `roles.listener.Listener`."""
+    """Who knows the routes of the requests to a port: `server.roles.listener.Listener`."""
 
     def route_of(self, request: Request) -> _core.TextRoute | None:
         """The route of a request; None: it has none, or none is known yet."""

@@ -45,7 +45,7 @@ def bind(
     small: bool = True,
     streamed: bool = False,
 ) -> BoundQuery:
-    """Plan a query for the documents of one type. `small`: it is of few words (`is_plain`).
+    """Bind a query to the documents of one type. `small`: it is of few words (`is_plain`).
 
     Errors: InvalidQuery for what these documents cannot be asked.
     """

@@ -2,7 +2,8 @@
 
     Query + View → BoundQuery of each document type (`bind`) → RankedHits (`rank`) → Hits (`hits`) → SearchResponse
 
-May run in any thread, beside the writer: a view never changes.
+May run in any thread, beside the writer: the documents of a view stay. Of a value that is changed in place meanwhile,
+the query sees the old one or the new one.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def search(view: View, query: Query, served: ServedSchemas, env: Environment = S
 
 
 class BoundSearch:
-    """A query that is planned for one view. Planning may be done by one thread, and the rest by another.
+    """A query that is bound to one view. One thread may bind it, and another do the rest.
 
     Errors: InvalidQuery where it cannot be executed; Timeout where there is no time for it.
     """

@@ -97,7 +97,7 @@ class TextTemplate(Struct, frozen=True, eq=False):
 
 
 class TextQuery(NamedTuple):
-    """The query of one request, which `container.search.text_answers` hands to `roles.content_service`."""
+    """The query of one request, which `container.search.text_answers` hands to `server.roles.content_service`."""
 
     template: TextTemplate
     text: str

@@ -1,10 +1,12 @@
 """The document API: one request about one document, turned into a message to its content clusters.
 
-    request → path and options → typed fields → operation → queue → messenger → answer
+    plain fields   request → plain change (`PlainChanges.read`)                            → queue → messenger → answer
+    all others     request → path and options → typed fields → operation (`_call_of`)      → queue → messenger → answer
 
-Everything up to the queue is one synchronous step, `_call_of`, which finds all that the client can have done wrong. It
-is taken on a thread where indexing calls an embedder.
-Runs on the event loop and never blocks it. The configuration is one reference that a deployment swaps.
+`begin` takes the first way that fits: plain fields, also of a batch (`begin_batch`), at once; beside the loop where
+indexing may take long, such as by an embedder (`_begin_beside`); on a thread, one after the other, where the request is
+large (`_begin_large`); all others at once. `_call_of` finds all that the client can have done wrong.
+All else runs on the event loop and never blocks it. The configuration is one reference that a deployment swaps.
 
 Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html
 """

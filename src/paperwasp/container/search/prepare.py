@@ -1,7 +1,8 @@
 """From the parameters of a request to the query that is prepared for all requests of its shape.
 
-Everything that can be wrong with a query is found here or when it is bound, before a content node sees it: sources,
-document types, fields, sort keys, inputs, rank profiles, summary classes.
+Most of what can be wrong with a query is found here or by `PreparedQuery.bind`, before a content node sees it: sources,
+document types, fields, sort keys, inputs, rank profiles, summary classes. The node finds the rest: an attribute that
+cannot limit matching, `searchAfter` of a query with other sort keys, tensors that need too much memory.
 Vespa: https://docs.vespa.ai/en/querying/federation.html
 """
 

@@ -26,7 +26,7 @@ _SHOWN: Final = Response(200, b"", JSON_TYPE)
 
 
 class ClusterRoute(Protocol):
-    """The route as a content cluster has it: `roles.plan_runs.ClusterRoute`."""
+    """The route as a content cluster has it: `server.roles.plan_runs.ClusterRoute`."""
 
     @property
     def route(self) -> _core.TextRoute: ...

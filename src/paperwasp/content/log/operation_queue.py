@@ -1,6 +1,12 @@
 """The queue before a content node's writer: operations, and actions that run between two batches.
 
-Operations that cannot be applied are refused here, before the log. Any thread may add; the writer's takes.
+What there is no room for, and what comes while the node cannot apply or is stopping, is refused here, before the log.
+So are single operations of unknown document types; of plain changes that are added together, the producer refuses
+them. Any thread may add; the writer's takes.
+
+OperationQueue   what waits: the sides of those who add and of the writer, and its end
+_Adding          one thread at a time adds; what it has added is handed to the writer as one
+Adder            the call that adds one operation, with its errors (at the end of the file)
 """
 
 from __future__ import annotations
@@ -49,7 +55,7 @@ class OperationQueue:
     def add_changes(self, changes: ApplyChanges, replies: Iterable[OperationReply]) -> None:
         """Add all of some plain changes, which have a reply each. Only inside of `adding`.
 
-        Errors: those of `Adder`; then none is added."""
+        Errors: those of `Adder`, then none is added; but an unknown document type is the reply of its change."""
         self._check_room(len(changes.changes), changes.size_bytes)
         self._added += len(changes.changes)
         self._added_bytes += changes.size_bytes

@@ -1,4 +1,4 @@
-"""The view that readers have of a node: one immutable moment, published after each batch.
+"""The view that readers have of a node: the documents of one moment, published after each batch.
 
 current_state   the state in force, and what of it is published
 publishing      makes a view of the state

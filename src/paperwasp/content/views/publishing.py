@@ -1,6 +1,6 @@
 """Makes the view that readers of a content node get: its state, as it was configured last.
 
-One thread, the writer's; the view itself never changes.
+One thread, the writer's. What it changes in place afterwards shows in the view, too; all else of the view stays.
 """
 
 from __future__ import annotations

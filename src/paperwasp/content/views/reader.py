@@ -24,7 +24,7 @@ class Reader:
         return self._view
 
     def show(self, view: View) -> None:
-        """Publish a view: queries that begin from now on see it."""
+        """Publish a view: queries that begin from now on see it. The process forgets all routes, which hold views."""
         self._view = view
         _core.forget_routes()
 

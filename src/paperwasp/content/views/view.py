@@ -1,4 +1,8 @@
-"""The snapshot of a content node that readers see: one immutable moment, published by swapping one reference."""
+"""The view of a content node that readers see: the documents of one moment, published by swapping one reference.
+
+It fixes which rows there are and which of them are live, their index, the layout and the schemas. What updates change
+in place moves on (`columns`, `changed`, `timestamps`): a reader sees a row's old or its new value. `store` is of now.
+"""
 
 from __future__ import annotations
 

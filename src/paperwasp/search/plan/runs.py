@@ -39,7 +39,7 @@ _MOST_LOOKUPS: Final = 2
 
 
 class Plans:
-    """The compiled plans of one content cluster, by template. `roles.content_service` calls it, one thread at a
+    """The compiled plans of one content cluster, by template. `server.roles.content_service` calls it, one thread at a
     time."""
 
     def __init__(self, served: ServedSchemas) -> None:
@@ -141,7 +141,7 @@ class Plans:
 
 
 class ReadyRun(NamedTuple):
-    """A run of a plan, for one view: `roles.plan_runs` has it run, once, and asks for the answer."""
+    """A run of a plan, for one view: `server.roles.plan_runs` has it run, once, and asks for the answer."""
 
     run: _core.PlanRun
     view: View

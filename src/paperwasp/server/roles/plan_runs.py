@@ -1,5 +1,5 @@
-"""Has plans run, for `roles.content_service`: where they are asked for while nothing else waits, on threads of the
-core otherwise.
+"""Has plans run, for `server.roles.content_service`: where they are asked for while nothing else waits, on threads
+of the core otherwise.
 
 | Which query | Where it runs | Why |
 |---|---|---|
