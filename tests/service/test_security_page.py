@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
 import httpx
@@ -12,10 +14,11 @@ import pytest
 from typer.testing import CliRunner
 
 from paperwasp.cli import app
+from paperwasp.http.tls_files import PemFile, TlsSettings
 from tests.client.commands import run_command
 from tests.docs.examples import pattern_of, without_space
 from tests.http.certificates import Authority
-from tests.service.in_process import active, deployed_service
+from tests.service.in_process import Deployed, active, deployed_service
 from tests.service.music import SCHEMA
 from tests.service.test_access_live import SERVER, client, services
 from tests.service.test_applications import free_port
@@ -36,39 +39,59 @@ def authority(tmp_path: Path) -> Authority:
 @pytest.mark.skipif(not (shutil.which("curl") and shutil.which("openssl")), reason="the page uses curl and openssl")
 def test_the_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    port, key, ran = str(free_port()), "", 0
+    port, config_port, keys, ran = str(free_port()), str(free_port()), dict[str, str](), 0
     (services_xml,) = (block for block in XML if block.startswith("<services "))
     package = tmp_path / "music"
     (package / "schemas").mkdir(parents=True)
     (package / "schemas" / "music.sd").write_text(SCHEMA)
-    text = services_xml.replace("8443", port).replace("/etc/paperwasp", f"{tmp_path}/tls")
-    (package / "services.xml").write_text(text)
-    with deployed_service(tmp_path / "data") as service:
-        environment = {"PAPERWASP_CONFIG_URL": service.config_url}
+    here = {"8443": port, "19071": config_port, "/etc/paperwasp": f"{tmp_path}/tls"}
+    (package / "services.xml").write_text(replaced(services_xml, here))
+    with ExitStack() as services_running:
         for example in re.split(r"^\$ ", "".join(CONSOLES_OF_THE_EXAMPLE), flags=re.MULTILINE)[1:]:
-            command, _, shown = re.sub(r"\\\n\s*", "", example).replace("8443", port).partition("\n")
+            command, _, shown = re.sub(r"\\\n\s*", "", example).partition("\n")
             if command.startswith("sudo "):
                 continue
-            if made := re.fullmatch(r"KEY=\$\(paperwasp (.*)\)", command):
-                done = run_command(*made[1].split(), "--data-dir", tmp_path / "data")
-                key, printed = done.out.strip(), done.err
-            elif called := re.fullmatch(r"(PAPERWASP_TOKEN=\$KEY )?paperwasp (.*)", command):
-                token = {"PAPERWASP_TOKEN": key} if called[1] else {}
-                done = run_command(*called[2].split(), environment={**environment, **token})
+            command = replaced(command, here)
+            if command.startswith("paperwasp serve "):
+                services_running.enter_context(served(command, tmp_path / "data", int(config_port)))
+                printed = ""
+            elif made := re.fullmatch(r"(\w+)=\$\(paperwasp (.*)\)", command):
+                done = run_command(*made[2].split(), "--data-dir", tmp_path / "data")
+                keys[made[1]], printed = done.out.strip(), done.err
+            elif called := re.fullmatch(r"(?:PAPERWASP_TOKEN=\$(\w+) )?paperwasp (.*)", command):
+                token = {"PAPERWASP_TOKEN": keys[called[1]]} if called[1] else {}
+                done = run_command(*called[2].split(), environment=token)
                 printed = done.out + done.err
             else:
-                arguments = ["sh", "-c", f"KEY={key}; {command}"]
-                shell = subprocess.run(arguments, capture_output=True, text=True, timeout=30, check=True)
+                arguments = ["sh", "-c", command]
+                shell = subprocess.run(
+                    arguments, env={**os.environ, **keys}, capture_output=True, text=True, timeout=30, check=True
+                )
                 printed = shell.stdout + shell.stderr
             pattern = pattern_of(shown.rstrip("\n"))
             assert re.fullmatch(pattern, without_space(printed)), f"{command} printed {printed}"
             ran += 1
-    assert key and ran == 11
+    assert all(keys[name] for name in ("DEPLOY_KEY", "KEY")) and ran == 14
+
+
+def replaced(text: str, others: dict[str, str]) -> str:
+    for usual, other in others.items():
+        text = text.replace(usual, other)
+    return text
+
+
+def served(command: str, data: Path, config_port: int) -> AbstractContextManager[Deployed]:
+    """The service that `paperwasp serve` with these options starts."""
+    switch, *options = command.removesuffix(" &").split()[2:]
+    files = dict(zip(options[::2], map(PemFile, options[1::2]), strict=True))
+    tls = TlsSettings(files["--config-tls-certificate"], files["--config-tls-key"])
+    is_guarded = switch == "--authenticate-deployments"
+    return deployed_service(data, config_port=config_port, authenticates_deployments=is_guarded, config_tls=tls)
 
 
 def test_the_server_with_tls(authority: Authority, tmp_path: Path) -> None:
     owner, port = authority.sign("server", SERVER), free_port()
-    files = {"key": owner.path, "certificate": owner.path, "clients-ca": authority.path}
+    files = {"server-key": owner.path, "server": owner.path, "clients-ca": authority.path}
     (element,) = (block for block in XML if block.startswith("<http>\n  <server "))
     element = element.replace("8443", str(port))
     for name, path in files.items():
