@@ -161,17 +161,11 @@ class EmbeddedMessenger:
             raise NotFound(f"nobody serves '{address}'")
         answer: Future[object] = Future()
         handler(message, answer.set_result)
-        try:
-            found = answer.result(timeout_seconds)
-        except TimeoutError:
-            raise Timeout(f"'{address}' did not answer within {timeout_seconds:g} s") from None
-        if isinstance(found, BaseException):
-            raise found
-        return found
+        return wait_for_answer(answer, address, timeout_seconds)
 
     def notify(self, address: str, message: object) -> None:
         if handler := self._handlers.get(address):
-            handler(message, _ignore)
+            handler(message, ignore)
 
 
 class Answered:
@@ -326,5 +320,16 @@ def settle(future: asyncio.Future[Any], answer: object) -> None:
         future.set_result(answer)
 
 
-def _ignore(_: object) -> None:
-    """The reply to a notification."""
+def wait_for_answer(answer: Future[object], address: str, timeout_seconds: float) -> Any:
+    """Return what comes, and raise it where it is an error. Errors: Timeout where nothing comes in time."""
+    try:
+        found = answer.result(timeout_seconds)
+    except TimeoutError:
+        raise Timeout(f"'{address}' did not answer within {timeout_seconds:g} s") from None
+    if isinstance(found, BaseException):
+        raise found
+    return found
+
+
+def ignore(_: object) -> None:
+    """Take an answer that nobody waits for."""

@@ -39,9 +39,16 @@ import msgspec
 from paperwasp import limits
 from paperwasp.coordination.messages.documents import ApplyChanges, ApplyRequest
 from paperwasp.coordination.messages.envelope import Codec
-from paperwasp.coordination.messenger import EmbeddedMessenger, Reply, ReplyToLoop, answer_all, settle
+from paperwasp.coordination.messenger import (
+    EmbeddedMessenger,
+    Reply,
+    ReplyToLoop,
+    answer_all,
+    settle,
+    wait_for_answer,
+)
 from paperwasp.coordination.pipes import LENGTH, read_parcel, write_all
-from paperwasp.errors import NotFound, Timeout, Unavailable, UnreadableMessage
+from paperwasp.errors import NotFound, Unavailable, UnreadableMessage
 
 _LOG: Final = logging.getLogger("paperwasp.coordination")
 _TRY_AGAIN_SECONDS: Final = 0.05
@@ -138,13 +145,7 @@ class PipeMessenger(EmbeddedMessenger):
     def call(self, address: str, message: object, timeout_seconds: float) -> Any:
         answer: Future[object] = Future()
         self._ask(address, [message], [answer.set_result])
-        try:
-            found = answer.result(timeout_seconds)
-        except TimeoutError:
-            raise Timeout(f"'{address}' did not answer within {timeout_seconds:g} s") from None
-        if isinstance(found, BaseException):
-            raise found
-        return found
+        return wait_for_answer(answer, address, timeout_seconds)
 
     def notify(self, address: str, message: object) -> None:
         self._send(_Parcel(address, _NOBODY, [self._codec.encode(message)]))

@@ -31,7 +31,7 @@ from typing import Any, Final
 from paperwasp import limits
 from paperwasp.coordination.messages.documents import ApplyChanges, ApplyRequest
 from paperwasp.coordination.messages.documents import Request as Message
-from paperwasp.coordination.messenger import Messenger, Reply
+from paperwasp.coordination.messenger import Messenger, Reply, ignore, settle
 from paperwasp.core._core import PlainChange
 from paperwasp.errors import Overload, Timeout
 
@@ -76,7 +76,7 @@ class Asked:
             self._queue.note_room()
         if not self.is_over:
             self.is_over = True
-            take, self._take, self.message = self._take, _ignore, None  # the list of deadlines keeps it for a while
+            take, self._take, self.message = self._take, ignore, None  # the list of deadlines keeps it for a while
             try:
                 take(answer)
             except Exception:  # a defect costs its own answer, and not those that come with it
@@ -182,7 +182,7 @@ class DocumentQueue:
     async def ask(self, address: str, message: Message, timeout_ms: float, since: float | None = None) -> Any:
         """The answer. Errors: as `send` gives them. Who no longer awaits it has given it up."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        asked = self.send(address, message, timeout_ms, partial(_settle, answer), since)
+        asked = self.send(address, message, timeout_ms, partial(settle, answer), since)
         try:
             return await answer
         finally:
@@ -296,16 +296,3 @@ class _Deadlines:
         self._is_ticking = bool(self._waiting)
         if self._is_ticking:
             asyncio.get_running_loop().call_later(_TICK_SECONDS, self._tick)
-
-
-def _ignore(_: object) -> None:
-    """Takes no answer."""
-
-
-def _settle(future: asyncio.Future[Any], answer: object) -> None:
-    if future.done():
-        return
-    if isinstance(answer, BaseException):
-        future.set_exception(answer)
-    else:
-        future.set_result(answer)
