@@ -234,7 +234,7 @@ class LocalModel:
 
 
 def check_language_model(component: Component) -> Iterator[Finding]:
-    """Find what a deployment should tell of a client. Errors: ValueError for settings that are wrong."""
+    """Check the settings of a client of a language model. Errors: ValueError for settings that are wrong."""
     yield from check_names(component, _DEFINITION)
     secret_name = ChatCompletions(component).secret_name
     if secret_name and find_secret(secret_name) is None:
@@ -439,7 +439,7 @@ def generators_of(components: Sequence[Component], files: Mapping[str, File]) ->
 
 
 def check_components(components: Sequence[Component], files: Mapping[str, File]) -> Iterator[Finding]:
-    """Find what a deployment should tell of the generators and language models of an application."""
+    """Check the generators and language models of an application."""
     models = _models(components)
     for component in components:
         try:

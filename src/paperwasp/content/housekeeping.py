@@ -68,7 +68,7 @@ class Housekeeping:
 
 
 def refresh_posting_lists(reader: Reader) -> float:
-    """The chore that makes the posting lists of one column anew, if some have grown old."""
+    """Rebuild the posting lists of one column that need it; return how long to wait before the next call."""
     is_done = any(column.prepare() for column in reader.view().columns.values())
     return 0.0 if is_done else limits.PREPARE_SECONDS
 

@@ -460,7 +460,7 @@ def _read_batches(
     read: Callable[[Any, int], Iterator[_Read]],
     report: Callable[[int], None] = lambda done: None,
 ) -> Iterator[_Read | BadInput]:
-    """Read each batch by `read`, which is told how many rows come before it."""
+    """Read each batch by `read`, which takes the batch and the number of rows before it."""
     done = 0
     while True:
         try:

@@ -4,8 +4,8 @@
     all others     request → path and options → typed fields → operation (`_call_of`)      → queue → messenger → answer
 
 `begin` takes the first way that fits: plain fields, also of a batch (`begin_batch`), at once; beside the loop where
-indexing may take long, such as by an embedder (`_begin_beside`); on a thread, one after the other, where the request is
-large (`_begin_large`); all others at once. `_call_of` finds all that the client can have done wrong.
+indexing may take long, as that of an embedder does (`_begin_beside`); on a thread, one after the other, where the
+request is large (`_begin_large`); all others at once. `_call_of` finds all that the client can have done wrong.
 All else runs on the event loop and never blocks it. The configuration is one reference that a deployment swaps.
 
 Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html

@@ -36,7 +36,7 @@ def set_of_group(place: tuple[str, str], convert: Convert, parameters: Any, valu
 
 
 def number(attribute: str, convert: Convert) -> Setter:
-    """The same as `to` of a number: the empty text says nothing."""
+    """As `to`, for a number: an empty text leaves the default."""
     group, _, name = attribute.rpartition(".")
     return partial(set_said_of_group, (group, name), convert) if group else partial(set_said, name, convert)
 
@@ -146,7 +146,7 @@ def put_depth(phase: str, convert: Convert, parameters: SearchParameters, value:
 
 
 def rank_property(name: str, convert: Callable[[str], object]) -> Setter:
-    """A parameter that content nodes know as a rank property; an empty one says nothing."""
+    """Set a rank property of the content nodes; an empty text leaves the default."""
     return partial(put_property, name, convert)
 
 

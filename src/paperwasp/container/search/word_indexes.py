@@ -35,8 +35,8 @@ def _reading(schema: Schema, name: str) -> Reading:
 
 
 def _is_of_parts(fieldset: FieldSet) -> bool:
-    """Whether it stands for the parts of a struct or map, whose name says nothing of how words are read: the commands
-    of a part are its own (IndexInfo.derive)."""
+    """Return whether the fieldset is that of the parts of a struct or map, each of which has index commands of its own
+    (IndexInfo.derive)."""
     return bool(fieldset.fields) and all(field.startswith(f"{fieldset.name}.") for field in fieldset.fields)
 
 
